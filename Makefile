@@ -1,0 +1,29 @@
+# Two commands do everything: `make train` and `make test`. Each installs what is missing, builds, and runs.
+BUILD := build
+PROGRAM := $(BUILD)/plimsoll
+CMAKE := $(firstword $(wildcard /usr/bin/cmake) cmake)
+JOBS := $(shell nproc)
+
+.PHONY: help build train test deps bench soak fuzz verdict-score format tidy clean
+
+help:
+	@echo "make train   install what is missing, build, train --small on the embedded corpus"
+	@echo "make test    install what is missing, build, run every test"
+	@echo "make build   leave the program at $(PROGRAM)"
+	@echo "make bench | soak | fuzz | verdict-score | format | tidy | clean"
+
+deps:
+	@bash scripts/install-deps.sh
+
+build: deps
+	@$(CMAKE) --preset release >/dev/null
+	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+
+train: build
+	$(PROGRAM) train --small --out runs/small
+
+test: build
+	cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+clean:
+	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out
