@@ -1,0 +1,143 @@
+// Blocks of queries: scores [block, keys] are made by the register-blocked product, normalised, and used at once.
+#pragma once
+#include "kernels/attention.hpp"
+#include "kernels/fast/elementwise.hpp"
+#include "kernels/fast/gemm.hpp"
+
+namespace plimsoll::kernels::PLIMSOLL_ISA {
+namespace {
+
+// C[m, n] = [C +] A B with B's rows contiguous: no packing, no scratch.
+FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
+                          int64_t b_row, float* c, int64_t c_row, bool accumulate) {
+  for (int64_t i = 0; i < m;) {
+    const int64_t left = m - i;
+    const int rows = static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
+    for (int64_t j = 0; j < n; j += NR) {
+      const int64_t width = n - j < NR ? n - j : NR;
+      const int vectors = width > W ? 2 : 1;
+      const int lanes = static_cast<int>(width - (vectors - 1) * W);
+      const Finish f{c + i * c_row + j, c_row, nullptr, nullptr, 0, accumulate};
+      const TileFunction run = a_col != 1 ? tile_of<true>(rows, vectors, lanes != W) : tile_of<false>(rows, vectors, lanes != W);
+      run(k, a + i * a_row, a_col != 1 ? a_col : a_row, b + j, b_row, lanes, f);
+    }
+    i += rows;
+  }
+}
+
+// out[width, T] = in[T, width] transposed.
+inline void transpose_head(const float* in, int64_t stride, int64_t length, int64_t width, float* out, int64_t out_row) {
+  for (int64_t t = 0; t < length; t += W)
+    transpose_strip(in + t * stride, stride, static_cast<int>(length - t < W ? length - t : W), width, out + t, out_row);
+}
+
+inline void attention(const Attention& a, float* scratch) {
+  const int64_t padded = (a.length + 63) / 64 * 64;
+  float* const kt = scratch;                     // [width, padded]
+  float* const s = scratch + a.width * padded;   // [block, padded]
+  const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
+  transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
+  for (int64_t q0 = 0; q0 < a.length; q0 += attention_block) {
+    const int64_t rows = a.length - q0 < attention_block ? a.length - q0 : attention_block;
+    const int64_t keys = q0 + rows;
+    product(rows, keys, a.width, a.q + q0 * a.stride, a.stride, 1, kt, padded, s, padded, false);
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = s + r * padded;
+      const int64_t seen = q0 + r + 1;
+      vf top = splat(-3e38f);
+      int64_t i = 0;
+      for (; i + W <= seen; i += W) top = vmax(top, load(row + i));
+      float highest = maximum(top);
+      for (; i < seen; ++i) highest = row[i] > highest ? row[i] : highest;
+      highest *= scale;
+      vf total = {};
+      for_lanes(seen, [&](int64_t j, int n) {
+        vf e = vexp(load_lanes(row + j, n) * scale - highest);
+        store_lanes(row + j, e, n);
+        total += n == W ? e : load_part(row + j, n);
+      });
+      const float denominator = sum(total), inverse = 1.f / denominator;
+      a.lse[q0 + r] = highest + __builtin_logf(denominator);
+      for_lanes(seen, [&](int64_t j, int n) {
+        vf p = load_lanes(row + j, n) * inverse;
+        if (a.dropout.threshold)
+          p *= dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>((q0 + r) * a.length + j),
+                            a.dropout.threshold, a.dropout.scale);
+        store_lanes(row + j, p, n);
+      });
+      for (int64_t j = seen; j < keys; ++j) row[j] = 0;
+    }
+    product(rows, a.width, keys, s, padded, 1, a.v, a.stride, a.out + q0 * a.out_stride, a.out_stride, false);
+  }
+}
+
+inline void attention_backward(const AttentionBackward& a, float* scratch) {
+  const int64_t padded = (a.length + 63) / 64 * 64;
+  float* const kt = scratch;                                // [width, padded]
+  float* const vt = kt + a.width * padded;                  // [width, padded]
+  float* const p = vt + a.width * padded;                   // [block, padded]: probabilities
+  float* const ds = p + attention_block * padded;           // [block, padded]: gradients of scores
+  const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
+  const bool drops = a.dropout.threshold != 0;
+  transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
+  transpose_head(a.v, a.stride, a.length, a.width, vt, padded);
+  for (int64_t q0 = 0; q0 < a.length; q0 += attention_block) {
+    const int64_t rows = a.length - q0 < attention_block ? a.length - q0 : attention_block;
+    const int64_t keys = q0 + rows;
+    product(rows, keys, a.width, a.q + q0 * a.stride, a.stride, 1, kt, padded, p, padded, false);
+    product(rows, keys, a.width, a.dout + q0 * a.out_stride, a.out_stride, 1, vt, padded, ds, padded, false);
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t t = q0 + r, seen = t + 1;
+      float *prow = p + r * padded, *drow = ds + r * padded;
+      vf dot = {};
+      for_lanes(a.width, [&](int64_t i, int n) {
+        dot += load_lanes(a.out + t * a.out_stride + i, n) * load_lanes(a.dout + t * a.out_stride + i, n);
+      });
+      const float shared = sum(dot), lse = a.lse[t];
+      for_lanes(seen, [&](int64_t j, int n) {
+        const vf probability = vexp(load_lanes(prow + j, n) * scale - lse);
+        vf dprobability = load_lanes(drow + j, n), kept = probability;
+        if (drops) {
+          const vf mask = dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + j),
+                                       a.dropout.threshold, a.dropout.scale);
+          dprobability *= mask;
+          kept *= mask;
+        }
+        store_lanes(drow + j, probability * (dprobability - shared) * scale, n);
+        store_lanes(prow + j, kept, n);
+      });
+      for (int64_t j = seen; j < keys; ++j) prow[j] = drow[j] = 0;
+    }
+    product(rows, a.width, keys, ds, padded, 1, a.k, a.stride, a.dq + q0 * a.stride, a.stride, false);
+    // Keys of this block are seen for the first time, so they are written; earlier ones are added to.
+    product(q0, a.width, rows, ds, 1, padded, a.q + q0 * a.stride, a.stride, a.dk, a.stride, true);
+    product(q0, a.width, rows, p, 1, padded, a.dout + q0 * a.out_stride, a.out_stride, a.dv, a.stride, true);
+    product(rows, a.width, rows, ds + q0, 1, padded, a.q + q0 * a.stride, a.stride, a.dk + q0 * a.stride, a.stride, false);
+    product(rows, a.width, rows, p + q0, 1, padded, a.dout + q0 * a.out_stride, a.out_stride, a.dv + q0 * a.stride, a.stride, false);
+  }
+}
+
+inline void attention_cached(const AttentionCached& a) {
+  const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
+  float highest = -3e38f;
+  for (int64_t t = 0; t < a.length; ++t) {
+    vf dot = {};
+    for_lanes(a.width, [&](int64_t i, int n) { dot += load_lanes(a.q + i, n) * load_lanes(a.k + t * a.stride + i, n); });
+    a.scores[t] = sum(dot) * scale;
+    highest = a.scores[t] > highest ? a.scores[t] : highest;
+  }
+  vf total = {};
+  for_lanes(a.length, [&](int64_t i, int n) {
+    store_lanes(a.scores + i, vexp(load_lanes(a.scores + i, n) - highest), n);
+    total += load_lanes(a.scores + i, n);
+  });
+  const float inverse = 1.f / sum(total);
+  for_lanes(a.width, [&](int64_t i, int n) {
+    vf acc = {};
+    for (int64_t t = 0; t < a.length; ++t) acc += a.scores[t] * load_lanes(a.v + t * a.stride + i, n);
+    store_lanes(a.out + i, acc * inverse, n);
+  });
+}
+
+}  // namespace
+}  // namespace plimsoll::kernels::PLIMSOLL_ISA

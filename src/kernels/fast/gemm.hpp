@@ -1,0 +1,202 @@
+// Register-blocked matrix product. A tile of MR rows by up to two vectors of columns stays in registers while k runs;
+// B is packed into panels as wide as the tile where that pays, A is read in place or packed where its layout is awkward.
+// Every element of C is summed over k in the same order whatever the tiling, so splitting a product among threads
+// does not change its bits.
+#pragma once
+#include "kernels/fast/simd.hpp"
+#include "kernels/gemm.hpp"
+
+namespace plimsoll::kernels::PLIMSOLL_ISA {
+namespace {
+
+constexpr int NR = 2 * W;                          // columns in a tile
+constexpr int MR = W == 16 ? 14 : W == 8 ? 6 : 4;  // rows in a tile: 2 * MR accumulators fill the registers
+constexpr int64_t KC = 384;                        // depth of a packed block: MR x KC stays in L1
+constexpr int64_t NC = 256;                        // columns of a packed block: KC x NC stays in L2
+static_assert(KC * (NC + 16) <= static_cast<int64_t>(gemm_scratch_floats));
+
+// What happens to a finished tile.
+struct Finish {
+  float* c;
+  int64_t c_row;
+  const float* bias;
+  const float* addend;
+  int64_t addend_row;
+  bool accumulate;
+};
+
+FORCE_INLINE vf finish_lanes(vf v, const Finish& f, int64_t row, int64_t column, int lanes) {
+  if (f.accumulate) v += load_lanes(f.c + row * f.c_row + column, lanes);
+  if (f.bias) v += load_lanes(f.bias + column, lanes);
+  if (f.addend) v += load_lanes(f.addend + row * f.addend_row + column, lanes);
+  return v;
+}
+
+// One tile of `rows` by `vectors` vectors, the last of which has `lanes` columns. With UnitRow, A(i, k) is
+// a[i + k * step] (packed or transposed A), otherwise a[i * step + k].
+template <int rows, int vectors, bool UnitRow, bool Partial>
+void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b_row, int lanes, const Finish& f) {
+  vf acc[rows][vectors] = {};
+  // Rows in threes share a pointer: p, p + step and p + 2 step are one address mode each.
+  constexpr int groups = (rows + 2) / 3;
+  const float* p[groups];
+  if (!UnitRow)
+    for (int g = 0; g < groups; ++g) p[g] = a + 3 * g * step;
+  for (int64_t k = 0; k < depth; ++k) {
+    vf bv[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v)
+      bv[v] = Partial && v == vectors - 1 ? load_part(b + v * W, lanes) : load(b + v * W);
+    b += b_row;
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      const vf av = splat(UnitRow ? a[i] : p[i / 3][(i % 3) * step]);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) acc[i][v] += av * bv[v];
+    }
+    if (UnitRow) {
+      a += step;
+    } else {
+#pragma GCC unroll 16
+      for (int g = 0; g < groups; ++g) ++p[g];
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      const int count = v == vectors - 1 ? lanes : W;
+      store_lanes(f.c + i * f.c_row + v * W, finish_lanes(acc[i][v], f, i, v * W, count), count);
+    }
+}
+
+using TileFunction = void (*)(int64_t, const float*, int64_t, const float*, int64_t, int, const Finish&);
+
+template <int vectors, bool UnitRow, bool Partial>
+TileFunction tile_of(int rows) {
+#define TILE(n) tile<((n) <= MR ? (n) : MR), vectors, UnitRow, Partial>
+  static constexpr TileFunction table[] = {TILE(1), TILE(2), TILE(3),  TILE(4),  TILE(5),  TILE(6),  TILE(7),
+                                           TILE(8), TILE(9), TILE(10), TILE(11), TILE(12), TILE(13), TILE(14)};
+#undef TILE
+  return table[rows - 1];
+}
+template <bool UnitRow>
+TileFunction tile_of(int rows, int vectors, bool partial) {
+  if (partial) return vectors == 2 ? tile_of<2, UnitRow, true>(rows) : tile_of<1, UnitRow, true>(rows);
+  return vectors == 2 ? tile_of<2, UnitRow, false>(rows) : tile_of<1, UnitRow, false>(rows);
+}
+
+#if defined(__AVX512F__)
+#define ZIP_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif defined(__AVX2__)
+#define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define ZIP_LOW 0, 4, 1, 5
+#define ZIP_HIGH 2, 6, 3, 7
+#endif
+
+// Transposes a W x W block in registers by log2(W) rounds of zipping halves.
+FORCE_INLINE void transpose(vf (&r)[W]) {
+#pragma GCC unroll 4
+  for (int round = 1; round < W; round *= 2) {
+    vf t[W];
+#pragma GCC unroll 8
+    for (int i = 0; i < W / 2; ++i) {
+      t[2 * i] = __builtin_shufflevector(r[i], r[i + W / 2], ZIP_LOW);
+      t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + W / 2], ZIP_HIGH);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) r[i] = t[i];
+  }
+}
+#undef ZIP_LOW
+#undef ZIP_HIGH
+
+// out[k * out_row + j] = in[j * in_row + k] for j < columns <= W, k < depth; columns beyond are zero up to W.
+inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_t depth, float* out, int64_t out_row) {
+  for (int64_t k = 0; k < depth; k += W) {
+    const int lanes = static_cast<int>(depth - k < W ? depth - k : W);
+    vf r[W];
+#pragma GCC unroll 16
+    for (int j = 0; j < W; ++j) r[j] = j < columns ? load_lanes(in + j * in_row + k, lanes) : vf{};
+    transpose(r);
+    for (int i = 0; i < lanes; ++i) store(out + (k + i) * out_row, r[i]);
+  }
+}
+
+// Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column.
+inline void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t columns, float* out) {
+  for (int64_t j = 0; j < columns; j += NR, out += depth * NR) {
+    const int64_t width = columns - j < NR ? columns - j : NR;
+    const float* in = g.b + k0 * g.b_row + (j0 + j) * g.b_col;
+    if (g.b_col == 1) {
+      const int first = static_cast<int>(width < W ? width : W), second = static_cast<int>(width - first);
+      for (int64_t k = 0; k < depth; ++k, in += g.b_row) {
+        store(out + k * NR, load_lanes(in, first));
+        store(out + k * NR + W, second ? load_lanes(in + W, second) : vf{});
+      }
+    } else {
+      for (int strip = 0; strip < NR; strip += W) {
+        const int64_t left = width - strip;
+        transpose_strip(in + strip * g.b_col, g.b_col, static_cast<int>(left < 0 ? 0 : left < W ? left : W), depth,
+                        out + strip, NR);
+      }
+    }
+  }
+}
+
+// Packs rows x depth of a transposed A (unit row stride) so that k steps by MR.
+inline void pack_a(const float* a, int64_t a_col, int rows, int64_t depth, float* out) {
+  for (int64_t k = 0; k < depth; ++k)
+    for_lanes(rows, [&](int64_t i, int lanes) { store_lanes(out + k * MR + i, load_lanes(a + k * a_col + i, lanes), lanes); });
+}
+
+inline void gemm(const Gemm& g, float* scratch) {
+  float* const a_panel = scratch + KC * NC;
+  const bool packs_b = g.b_col != 1 || g.m > 3 * MR;
+  const bool unit_row = g.a_col != 1;  // A transposed
+  const bool packs_a = unit_row && g.n > 4 * NR && g.m >= MR;
+  const int64_t blocks = (g.k + KC - 1) / KC;
+  const int64_t block = (g.k + blocks - 1) / blocks;
+  for (int64_t k0 = 0; k0 < g.k; k0 += block) {
+    const int64_t depth = g.k - k0 < block ? g.k - k0 : block;
+    const bool first = k0 == 0, last = k0 + depth == g.k;
+    for (int64_t j0 = 0; j0 < g.n; j0 += NC) {
+      const int64_t columns = g.n - j0 < NC ? g.n - j0 : NC;
+      if (packs_b) pack_b(g, k0, j0, depth, columns, scratch);
+      for (int64_t i = 0; i < g.m;) {
+        const int64_t left = g.m - i;
+        const int rows = static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
+        const float* a = g.a + i * g.a_row + k0 * g.a_col;
+        int64_t step = unit_row ? g.a_col : g.a_row;
+        if (packs_a) {
+          pack_a(a, g.a_col, rows, depth, a_panel);
+          a = a_panel;
+          step = MR;
+        }
+        for (int64_t j = 0; j < columns; j += NR) {
+          const int64_t width = columns - j < NR ? columns - j : NR;
+          const int vectors = width > W ? 2 : 1;
+          const int lanes = static_cast<int>(width - (vectors - 1) * W);
+          const int64_t column = j0 + j;
+          const float* b = packs_b ? scratch + j * depth : g.b + k0 * g.b_row + column;
+          const Finish f{g.c + i * g.c_row + column,
+                         g.c_row,
+                         last && g.bias ? g.bias + column : nullptr,
+                         last && g.addend ? g.addend + i * g.addend_row + column : nullptr,
+                         g.addend_row,
+                         g.accumulate || !first};
+          const bool partial = !packs_b && lanes != W;
+          const TileFunction run = unit_row ? tile_of<true>(rows, vectors, partial) : tile_of<false>(rows, vectors, partial);
+          run(depth, a, step, b, packs_b ? NR : g.b_row, lanes, f);
+        }
+        i += rows;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::kernels::PLIMSOLL_ISA

@@ -1,0 +1,102 @@
+// Vectors of floats at the width this translation unit is compiled for. Only files under kernels/fast include this;
+// each of them is compiled once per instruction set, inside the namespace PLIMSOLL_ISA, so nothing here may leak out:
+// no std templates that the linker could merge across instruction sets.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace plimsoll::kernels::PLIMSOLL_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int W = 16;
+#elif defined(__AVX2__)
+constexpr int W = 8;
+#else
+constexpr int W = 4;
+#endif
+
+typedef float vf __attribute__((vector_size(W * 4)));
+typedef int32_t vi __attribute__((vector_size(W * 4)));
+typedef uint32_t vu __attribute__((vector_size(W * 4)));
+typedef float vf_loose __attribute__((vector_size(W * 4), aligned(4), may_alias));
+
+#define FORCE_INLINE inline __attribute__((always_inline))
+
+FORCE_INLINE vf load(const float* p) { return *reinterpret_cast<const vf_loose*>(p); }
+FORCE_INLINE void store(float* p, vf v) { *reinterpret_cast<vf_loose*>(p) = v; }
+FORCE_INLINE vf splat(float x) { return x - vf{}; }
+
+// The first n (0 < n <= W) lanes; the others read as zero and are never touched in memory.
+FORCE_INLINE vf load_part(const float* p, int n) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif defined(__AVX2__)
+  const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return (vf)_mm256_maskload_ps(p, (__m256i)(lane < n));
+#else
+  vf v = {};
+  for (int i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+FORCE_INLINE void store_part(float* p, vf v, int n) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined(__AVX2__)
+  const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  _mm256_maskstore_ps(p, (__m256i)(lane < n), (__m256)v);
+#else
+  for (int i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
+
+FORCE_INLINE vf vmax(vf a, vf b) { return a > b ? a : b; }
+
+// Sums in a fixed tree order, so a result depends on the width alone.
+FORCE_INLINE float sum(vf v) {
+  for (int half = W / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) v[i] += v[i + half];
+  return v[0];
+}
+FORCE_INLINE float maximum(vf v) {
+  for (int half = W / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) v[i] = v[i] > v[i + half] ? v[i] : v[i + half];
+  return v[0];
+}
+
+// Calls body(offset, lanes) over [0, n): full vectors first, then one partial.
+template <typename Body>
+FORCE_INLINE void for_lanes(int64_t n, Body body) {
+  int64_t i = 0;
+  for (; i + W <= n; i += W) body(i, W);
+  if (i < n) body(i, static_cast<int>(n - i));
+}
+FORCE_INLINE vf load_lanes(const float* p, int n) { return n == W ? load(p) : load_part(p, n); }
+FORCE_INLINE void store_lanes(float* p, vf v, int n) { n == W ? store(p, v) : store_part(p, v, n); }
+
+// e^x to about 1 ulp for x in [-87, 88]; below gives 0, above is clamped, NaN stays NaN. Cody-Waite reduction, degree 6.
+FORCE_INLINE vf vexp(vf x) {
+  const vf low = splat(-87.3f), high = splat(88.3f);
+  vf clamped = low > x ? low : x;
+  clamped = high < clamped ? high : clamped;
+  const vf magic = splat(12582912.f);  // 1.5 * 2^23: adding it rounds to the nearest integer
+  const vf n = (clamped * 1.44269504f + magic) - magic;
+  const vf r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;
+  vf p = splat(1.f / 720.f);
+  p = p * r + 1.f / 120.f;
+  p = p * r + 1.f / 24.f;
+  p = p * r + 1.f / 6.f;
+  p = p * r + 0.5f;
+  p = p * r + 1.f;
+  p = p * r + 1.f;
+  const vi scale = (__builtin_convertvector(n, vi) + 127) << 23;
+  return x < low ? vf{} : p * (vf)scale;
+}
+
+}  // namespace
+}  // namespace plimsoll::kernels::PLIMSOLL_ISA

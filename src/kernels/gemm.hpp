@@ -1,0 +1,29 @@
+// The matrix product every backend offers: C = [C +] A B [+ bias] [+ addend], on the calling thread alone.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace plimsoll::kernels {
+
+// A(i, k) is a[i * a_row + k * a_col]; B(k, j) is b[k * b_row + j * b_col]; one of each pair of strides is 1.
+// C and addend are row-major.
+struct Gemm {
+  int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  int64_t a_row = 0, a_col = 1;
+  const float* b = nullptr;
+  int64_t b_row = 0, b_col = 1;
+  float* c = nullptr;
+  int64_t c_row = 0;
+  const float* bias = nullptr;    // [n], added to every row
+  const float* addend = nullptr;  // [m, n], rows `addend_row` apart
+  int64_t addend_row = 0;
+  bool accumulate = false;
+};
+
+using GemmFunction = void (*)(const Gemm&, float* scratch);
+
+// Floats of scratch a native product may use, whatever its size.
+constexpr size_t gemm_scratch_floats = 384 * (256 + 16);
+
+}  // namespace plimsoll::kernels

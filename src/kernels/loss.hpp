@@ -1,0 +1,18 @@
+// Cross-entropy of rows of logits, in place: in training the logits become their own gradient.
+#pragma once
+#include <cstdint>
+
+namespace plimsoll::kernels {
+
+struct CrossEntropy {
+  int64_t rows, classes, row_stride;
+  float* logits;           // [rows, classes]; becomes scale * (softmax - onehot) when `gradient`
+  const int32_t* targets;  // target of row r is targets[r / per_line * line_stride + r % per_line + 1]
+  int64_t first_row;       // number of the first of these rows within the batch
+  int64_t per_line, line_stride;
+  float* losses;           // [rows]
+  float scale;
+  bool gradient;
+};
+
+}  // namespace plimsoll::kernels

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/reference/reference.hpp"
+
+namespace plimsoll::kernels::reference {
+namespace {
+
+// The probabilities of query t over keys 0..t; returns their log-sum-exp.
+double probabilities(const float* q, const float* k, int64_t stride, int64_t width, int64_t t, std::vector<double>& p) {
+  p.assign(static_cast<size_t>(t + 1), 0);
+  double top = -1e300, sum = 0;
+  for (int64_t j = 0; j <= t; ++j) {
+    double dot = 0;
+    for (int64_t i = 0; i < width; ++i) dot += double(q[i]) * k[j * stride + i];
+    p[size_t(j)] = dot / std::sqrt(double(width));
+    top = std::max(top, p[size_t(j)]);
+  }
+  for (double& x : p) sum += x = std::exp(x - top);
+  for (double& x : p) x /= sum;
+  return top + std::log(sum);
+}
+
+double mask(const AttentionDropout& d, int64_t index) {
+  if (d.threshold == 0) return 1;
+  return dropout_hash(d.key, d.first + static_cast<uint32_t>(index)) >= d.threshold ? d.scale : 0;
+}
+
+}  // namespace
+
+void attention(const Attention& a, float*) {
+  std::vector<double> p;
+  for (int64_t t = 0; t < a.length; ++t) {
+    a.lse[t] = static_cast<float>(probabilities(a.q + t * a.stride, a.k, a.stride, a.width, t, p));
+    for (int64_t i = 0; i < a.width; ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j <= t; ++j) sum += p[size_t(j)] * mask(a.dropout, t * a.length + j) * a.v[j * a.stride + i];
+      a.out[t * a.out_stride + i] = static_cast<float>(sum);
+    }
+  }
+}
+
+void attention_backward(const AttentionBackward& a, float*) {
+  const auto size = static_cast<size_t>(a.length * a.width);
+  std::vector<double> p, dq(size), dk(size), dv(size);
+  const double scale = 1 / std::sqrt(double(a.width));
+  for (int64_t t = 0; t < a.length; ++t) {
+    const float* dout = a.dout + t * a.out_stride;
+    probabilities(a.q + t * a.stride, a.k, a.stride, a.width, t, p);
+    std::vector<double> dp(p.size());
+    double shared = 0;
+    for (int64_t j = 0; j <= t; ++j) {
+      const double kept = mask(a.dropout, t * a.length + j);
+      for (int64_t i = 0; i < a.width; ++i) {
+        dp[size_t(j)] += double(dout[i]) * a.v[j * a.stride + i] * kept;
+        dv[size_t(j * a.width + i)] += p[size_t(j)] * kept * dout[i];
+      }
+      shared += p[size_t(j)] * dp[size_t(j)];
+    }
+    for (int64_t j = 0; j <= t; ++j) {
+      const double ds = p[size_t(j)] * (dp[size_t(j)] - shared) * scale;
+      for (int64_t i = 0; i < a.width; ++i) {
+        dq[size_t(t * a.width + i)] += ds * a.k[j * a.stride + i];
+        dk[size_t(j * a.width + i)] += ds * a.q[t * a.stride + i];
+      }
+    }
+  }
+  for (int64_t t = 0; t < a.length; ++t)
+    for (int64_t i = 0; i < a.width; ++i) {
+      const auto from = static_cast<size_t>(t * a.width + i);
+      a.dq[t * a.stride + i] = static_cast<float>(dq[from]);
+      a.dk[t * a.stride + i] = static_cast<float>(dk[from]);
+      a.dv[t * a.stride + i] = static_cast<float>(dv[from]);
+    }
+}
+
+void attention_cached(const AttentionCached& a) {
+  std::vector<double> p;
+  probabilities(a.q, a.k, a.stride, a.width, a.length - 1, p);
+  for (int64_t i = 0; i < a.width; ++i) {
+    double sum = 0;
+    for (int64_t t = 0; t < a.length; ++t) sum += p[size_t(t)] * a.v[t * a.stride + i];
+    a.out[i] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace plimsoll::kernels::reference

@@ -1,0 +1,46 @@
+#include <cmath>
+#include <numbers>
+
+#include "kernels/reference/reference.hpp"
+
+namespace plimsoll::kernels::reference {
+namespace {
+const double scale = std::sqrt(2 / std::numbers::pi);
+constexpr double cubic = 0.044715;
+}  // namespace
+
+void gelu(const Gelu& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    const double x = a.x[i];
+    a.y[i] = static_cast<float>(0.5 * x * (1 + std::tanh(scale * (x + cubic * x * x * x))));
+  }
+}
+
+void gelu_backward(const GeluBackward& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    const double x = a.x[i], t = std::tanh(scale * (x + cubic * x * x * x));
+    const double slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * scale * (1 + 3 * cubic * x * x);
+    a.dx[i] = static_cast<float>(a.dy[i] * slope);
+  }
+}
+
+void dropout(const Dropout& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    const bool kept = dropout_hash(a.key, a.first + static_cast<uint32_t>(i)) >= a.threshold;
+    a.y[i] = (a.addend ? a.addend[i] : 0) + (kept ? a.x[i] * a.scale : 0);
+  }
+}
+
+void column_sum(const ColumnSum& a) {
+  for (int64_t j = 0; j < a.columns; ++j) {
+    double sum = a.accumulate ? a.y[j] : 0;
+    for (int64_t row = 0; row < a.rows; ++row) sum += a.x[row * a.row_stride + j];
+    a.y[j] = static_cast<float>(sum);
+  }
+}
+
+void add(const Add& a) {
+  for (int64_t i = 0; i < a.count; ++i) a.y[i] = a.a[i] + a.b[i];
+}
+
+}  // namespace plimsoll::kernels::reference

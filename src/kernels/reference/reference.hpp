@@ -1,0 +1,22 @@
+// Plain loops, double sums: what each kernel means. The fast versions are tested against these.
+#pragma once
+#include "kernels/table.hpp"
+
+namespace plimsoll::kernels::reference {
+
+void gemm(const Gemm&, float* scratch);
+void layernorm(const LayerNorm&);
+void layernorm_backward(const LayerNormBackward&);
+void gelu(const Gelu&);
+void gelu_backward(const GeluBackward&);
+void dropout(const Dropout&);
+void column_sum(const ColumnSum&);
+void add(const Add&);
+void attention(const Attention&, float* scratch);
+void attention_backward(const AttentionBackward&, float* scratch);
+void attention_cached(const AttentionCached&);
+void cross_entropy(const CrossEntropy&);
+void adamw(const AdamW&);
+double sum_squares(const SumSquares&);
+
+}  // namespace plimsoll::kernels::reference

@@ -1,0 +1,23 @@
+#include "kernels/reference/reference.hpp"
+
+namespace plimsoll::kernels {
+
+const Table reference_table = {
+    .name = "reference",
+    .gemm = reference::gemm,
+    .layernorm = reference::layernorm,
+    .layernorm_backward = reference::layernorm_backward,
+    .gelu = reference::gelu,
+    .gelu_backward = reference::gelu_backward,
+    .dropout = reference::dropout,
+    .column_sum = reference::column_sum,
+    .add = reference::add,
+    .attention = reference::attention,
+    .attention_backward = reference::attention_backward,
+    .attention_cached = reference::attention_cached,
+    .cross_entropy = reference::cross_entropy,
+    .adamw = reference::adamw,
+    .sum_squares = reference::sum_squares,
+};
+
+}  // namespace plimsoll::kernels

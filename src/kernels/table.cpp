@@ -1,0 +1,41 @@
+#include "kernels/table.hpp"
+
+#include <array>
+
+namespace plimsoll::kernels {
+
+namespace baseline {
+extern const Table table;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const Table table;
+}
+namespace avx512 {
+extern const Table table;
+}
+#endif
+
+std::span<const Table* const> available() {
+  static const auto found = [] {
+    struct {
+      std::array<const Table*, 4> tables{};
+      size_t count = 0;
+    } list;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw"))
+      list.tables[list.count++] = &avx512::table;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.tables[list.count++] = &avx2::table;
+#endif
+    list.tables[list.count++] = &baseline::table;
+    list.tables[list.count++] = &reference_table;
+    return list;
+  }();
+  return {found.tables.data(), found.count};
+}
+
+const Table& best() { return *available().front(); }
+
+}  // namespace plimsoll::kernels

@@ -1,0 +1,38 @@
+// Every kernel of one instruction set. The reference table is the specification in code; the fast ones are tested
+// against it. `best()` is chosen once, by what the processor can do.
+#pragma once
+#include <span>
+
+#include "kernels/attention.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/layernorm.hpp"
+#include "kernels/loss.hpp"
+#include "kernels/optimizer.hpp"
+
+namespace plimsoll::kernels {
+
+struct Table {
+  const char* name;
+  void (*gemm)(const Gemm&, float* scratch);
+  void (*layernorm)(const LayerNorm&);
+  void (*layernorm_backward)(const LayerNormBackward&);
+  void (*gelu)(const Gelu&);
+  void (*gelu_backward)(const GeluBackward&);
+  void (*dropout)(const Dropout&);
+  void (*column_sum)(const ColumnSum&);
+  void (*add)(const Add&);
+  void (*attention)(const Attention&, float* scratch);
+  void (*attention_backward)(const AttentionBackward&, float* scratch);
+  void (*attention_cached)(const AttentionCached&);
+  void (*cross_entropy)(const CrossEntropy&);
+  void (*adamw)(const AdamW&);
+  double (*sum_squares)(const SumSquares&);
+};
+
+extern const Table reference_table;
+// The tables this processor can run, fastest first, the reference last.
+std::span<const Table* const> available();
+const Table& best();
+
+}  // namespace plimsoll::kernels
