@@ -1,0 +1,61 @@
+// Reverse-mode differentiation of a list: walks the nodes backwards and lets each op emit the nodes of its rule.
+// Forward values named in `recompute` are not kept for the backward pass: the nodes that make them are emitted again
+// where they are needed first.
+#pragma once
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace plimsoll {
+
+struct Gradients {
+  std::unordered_map<ValueId, ValueId> of;     // value -> its gradient
+  std::unordered_map<ValueId, ValueId> place;  // value -> where its gradient is to be written, if that is given
+};
+
+// `seeds` are gradients known already (of the loss with respect to the last values). Emits into `list`; gradients of
+// parameters are written with Write::first_replaces so that micro-batches add up.
+void differentiate(List& list, Gradients& gradients, const std::function<bool(ValueId)>& recompute = {});
+
+// The rule of one node alone, for gradients made right after the forward node (head and loss, a chunk at a time).
+void differentiate_node(List& list, const Node& node, Gradients& gradients);
+
+// What a backward rule may ask for and emit.
+class Backward {
+ public:
+  // The value itself, recomputed first if it was not kept.
+  ValueId in(int i);
+  ValueId out(int i);
+  bool has_in(int i) const { return i < static_cast<int>(node_.in.size()); }
+  // Gradient of output i; no_value if nothing depends on it.
+  ValueId gradient_of_output(int i) const;
+
+  struct Target {
+    ValueId id;
+    Write write;
+  };
+  // Where to write the gradient of input i, and whether to add there.
+  Target gradient_of_input(int i);
+  // The gradient of input i is the given value itself (a residual connection). No node unless something is there already.
+  void pass(int i, ValueId gradient);
+  // Gradient of input i if it exists already, for ops that can add to it in place.
+  ValueId existing(int i) const;
+  void set(int i, ValueId gradient);
+
+  List& list() { return list_; }
+  const std::string& name() const { return node_.name; }
+  const Node& node() const { return node_; }
+
+ private:
+  friend void differentiate(List&, Gradients&, const std::function<bool(ValueId)>&);
+  friend void differentiate_node(List&, const Node&, Gradients&);
+  struct State;
+  Backward(State& state, List& list, const Node& node) : state_(state), list_(list), node_(node) {}
+  State& state_;
+  List& list_;
+  const Node node_;  // a copy: emitting moves the list's storage
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,96 @@
+// The recorded step. A Graph owns named values and lists of nodes over them; a list is recorded once and replayed
+// forever. Nothing here touches memory: Plan gives values their place, Executor runs the lists.
+//
+//   Graph g;
+//   ValueId w = g.value("w", {{128, 512}}, Role::parameter);
+//   List& train = g.list("train");
+//   ValueId y = train.emit(ops::gelu(), {x})[0];       // shape inferred, value named after the node
+#pragma once
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/op.hpp"
+#include "tensor/type.hpp"
+
+namespace plimsoll {
+
+enum class Role : uint8_t { parameter, gradient, optimiser, activation, input, scratch };
+constexpr int role_count = 6;
+const char* role_name(Role role);
+
+using ValueId = int32_t;
+constexpr ValueId no_value = -1;
+
+// How long a value must keep its bytes, beyond the nodes that touch it.
+enum class Keep : uint8_t {
+  touched,     // from the first node that touches it to the last
+  from_start,  // filled before the list runs
+  to_end,      // read after the list has run
+  list,        // both: survives replays of its list as long as no other list runs
+  forever      // shared by all lists and never reused
+};
+
+struct Value {
+  std::string name;
+  Type type;
+  Role role;
+  Keep keep;
+  ValueId base = no_value;  // a view shares the bytes of `base` from element `offset` on
+  int64_t offset = 0;
+};
+
+struct Node {
+  std::string name;
+  std::shared_ptr<const Op> op;
+  std::vector<ValueId> in, out;
+};
+
+class Graph;
+
+// A straight list of nodes. Nodes [0, loop_end) are replayed `repeats` times (micro-batches), the rest once.
+class List {
+ public:
+  List(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+
+  // Records a node; outputs become new values (role activation unless said) typed by the op.
+  std::vector<ValueId> emit(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::string name, Role role = Role::activation);
+  // Records a node that writes values that exist already (gradients, parameters, views).
+  void emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::vector<ValueId> out, std::string name);
+
+  const std::string& name() const { return name_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
+
+  size_t loop_end = 0;
+  int repeats = 1;
+
+ private:
+  Graph& graph_;
+  std::string name_;
+  std::vector<Node> nodes_;
+};
+
+class Graph {
+ public:
+  ValueId value(std::string name, Type type, Role role, Keep keep = Keep::touched);
+  // A window of `type` into `base`, starting at element `offset`.
+  ValueId view(ValueId base, int64_t offset, Type type, std::string name);
+  List& list(std::string name);
+
+  const Value& operator[](ValueId id) const { return values_[static_cast<size_t>(id)]; }
+  const std::vector<Value>& values() const { return values_; }
+  const std::deque<List>& lists() const { return lists_; }
+  // The value that owns the bytes of `id`, following views.
+  ValueId owner(ValueId id) const;
+  int64_t owner_offset(ValueId id) const;  // in elements
+
+ private:
+  std::vector<Value> values_;
+  std::deque<List> lists_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,76 @@
+// What an operation is: how it types its outputs, how it runs, which nodes its backward rule emits, and which
+// input's bytes an output may take over. One file an op under graph/ops, forward beside backward.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/table.hpp"
+#include "tensor/type.hpp"
+
+namespace plimsoll {
+
+class Backward;
+
+// What changes from one replay to the next; everything else was fixed when the list was recorded.
+struct Moment {
+  uint64_t step = 0;     // optimiser steps done before this one
+  int micro = 0;         // micro-batch within the step
+  float learning_rate = 0;
+  int position = 0;      // generation: where in the context this token stands
+  uint64_t seed = 0;     // dropout
+};
+
+// What a kernel sees of its node: resolved addresses, its thread's scratch, the moment.
+struct Frame {
+  float* const* in;
+  float* const* out;
+  const Type* in_type;
+  const Type* out_type;
+  float* scratch;
+  const Moment* now;
+  const kernels::Table* kernels;
+  kernels::GemmFunction gemm;
+
+  const int32_t* tokens(int i) const { return reinterpret_cast<const int32_t*>(in[i]); }
+};
+
+// Whether a write replaces or adds. A parameter's gradient is replaced by the first micro-batch and added to by the rest.
+struct Write {
+  bool add = false;
+  bool first_replaces = false;
+  bool adds(const Moment& now) const { return add || (first_replaces && now.micro > 0); }
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+  virtual const char* name() const = 0;
+  // Types of the outputs; throws Error naming the op where the inputs do not fit.
+  virtual std::vector<Type> infer(std::span<const Type> in) const = 0;
+  // Emits the nodes that turn gradients of the outputs into gradients of the inputs.
+  virtual void backward(Backward&) const { fail("[{}] has no backward rule", name()); }
+  // Input whose bytes output i may take over if that input dies here, or -1.
+  virtual int in_place(int /*output*/) const { return -1; }
+  // Floats of scratch each thread needs.
+  virtual size_t scratch(std::span<const Type> /*in*/, std::span<const Type> /*out*/) const { return 0; }
+  // Floating-point operations, as a measure of how many parts are worth making.
+  virtual double work(std::span<const Type> in, std::span<const Type> out) const = 0;
+  // Most parts the node can be split into.
+  virtual int64_t parts(std::span<const Type> in, std::span<const Type> out) const = 0;
+  // Runs part `part` of `parts`; parts are independent and may run at the same time.
+  virtual void run(const Frame&, int part, int parts) const = 0;
+};
+
+// Part `part` of `parts` of [0, n), in multiples of `grain` where possible.
+struct Range {
+  int64_t begin, end;
+};
+inline Range split(int64_t n, int part, int parts, int64_t grain = 1) {
+  const int64_t grains = (n + grain - 1) / grain;
+  const int64_t begin = grains * part / parts * grain, end = grains * (part + 1) / parts * grain;
+  return {begin < n ? begin : n, end < n ? end : n};
+}
+
+}  // namespace plimsoll

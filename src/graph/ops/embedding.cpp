@@ -1,0 +1,86 @@
+// Token and position embedding: a row of wte plus a row of wpe for each token.
+#include <cstring>
+
+#include "graph/differentiate.hpp"
+#include "graph/ops.hpp"
+
+namespace plimsoll::ops {
+namespace {
+
+// tokens [B, T+1], dx [N, C] -> dwte [V, C] or dwpe [T', C]. Parts split the columns, so sums keep one order.
+class EmbeddingBackward final : public Op {
+ public:
+  EmbeddingBackward(Type table, bool positions, Write write) : table_(table), positions_(positions), write_(write) {}
+  const char* name() const override { return "embedding_backward"; }
+  std::vector<Type> infer(std::span<const Type>) const override { return {table_}; }
+  double work(std::span<const Type> in, std::span<const Type>) const override { return 4. * double(in[1].elements()); }
+  int64_t parts(std::span<const Type>, std::span<const Type> out) const override { return (out[0].shape[1] + 63) / 64; }
+  void run(const Frame& f, int part, int parts) const override {
+    const int64_t B = f.in_type[0].shape[0], T = f.in_type[0].shape[1] - 1, C = table_.shape[1], rows = table_.shape[0];
+    const Range columns = split(C, part, parts, 64);
+    const auto width = static_cast<size_t>(columns.end - columns.begin);
+    const int32_t* tokens = f.tokens(0);
+    if (!write_.adds(*f.now))
+      for (int64_t r = 0; r < rows; ++r) std::memset(f.out[0] + r * C + columns.begin, 0, width * sizeof(float));
+    for (int64_t b = 0; b < B; ++b)
+      for (int64_t t = 0; t < T; ++t) {
+        float* row = f.out[0] + (positions_ ? t : tokens[b * (T + 1) + t]) * C + columns.begin;
+        const float* dx = f.in[1] + (b * T + t) * C + columns.begin;
+        f.kernels->add({static_cast<int64_t>(width), row, dx, row});
+      }
+  }
+
+ private:
+  Type table_;
+  bool positions_;
+  Write write_;
+};
+
+class Embedding final : public Op {
+ public:
+  const char* name() const override { return "embedding"; }
+  std::vector<Type> infer(std::span<const Type> in) const override {
+    const int64_t B = in[0].shape[0], T = in[0].shape[1] - 1;
+    if (in[0].dtype != DType::i32 || in[1].shape[1] != in[2].shape[1] || in[2].shape[0] < T)
+      fail("[embedding] tokens {} with wte {} and wpe {} do not fit", in[0].shape.text(), in[1].shape.text(), in[2].shape.text());
+    return {{{B * T, in[1].shape[1]}}};
+  }
+  double work(std::span<const Type>, std::span<const Type> out) const override { return 2. * double(out[0].elements()); }
+  int64_t parts(std::span<const Type>, std::span<const Type> out) const override { return out[0].shape[0]; }
+  void run(const Frame& f, int part, int parts) const override {
+    const int64_t T = f.in_type[0].shape[1] - 1, C = f.out_type[0].shape[1];
+    const Range rows = split(f.out_type[0].shape[0], part, parts);
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      const int32_t token = f.tokens(0)[row / T * (T + 1) + row % T];
+      f.kernels->add({C, f.in[1] + token * C, f.in[2] + row % T * C, f.out[0] + row * C});
+    }
+  }
+  void backward(Backward& b) const override {
+    const ValueId dx = b.gradient_of_output(0);
+    for (int table : {1, 2}) {
+      const auto target = b.gradient_of_input(table);
+      const Type type = b.list().graph()[b.node().in[static_cast<size_t>(table)]].type;
+      b.list().emit_into(std::make_shared<EmbeddingBackward>(type, table == 2, target.write), {b.in(0), dx}, {target.id},
+                         b.name() + (table == 1 ? ".d_wte" : ".d_wpe"));
+    }
+  }
+};
+
+class EmbeddingAt final : public Op {
+ public:
+  const char* name() const override { return "embedding_at"; }
+  std::vector<Type> infer(std::span<const Type> in) const override { return {{{1, in[1].shape[1]}}}; }
+  double work(std::span<const Type>, std::span<const Type> out) const override { return double(out[0].elements()); }
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
+  void run(const Frame& f, int, int) const override {
+    const int64_t C = f.out_type[0].shape[1];
+    f.kernels->add({C, f.in[1] + f.tokens(0)[0] * C, f.in[2] + f.now->position * C, f.out[0]});
+  }
+};
+
+}  // namespace
+
+OpPointer embedding() { return std::make_shared<Embedding>(); }
+OpPointer embedding_at() { return std::make_shared<EmbeddingAt>(); }
+
+}  // namespace plimsoll::ops

@@ -1,0 +1,82 @@
+// The end of the step as nodes: sums of squares, the clip's factor, AdamW.
+#include <cmath>
+
+#include "graph/ops.hpp"
+
+namespace plimsoll::ops {
+namespace {
+
+constexpr int64_t square_block = 1 << 16;  // fixed, so that the norm does not depend on the number of threads
+constexpr int64_t adam_grain = 4096;
+
+// gradient [n] -> partial sums, one per block, as pairs of floats holding a double's head and tail
+class SumSquares final : public Op {
+ public:
+  const char* name() const override { return "sum_squares"; }
+  std::vector<Type> infer(std::span<const Type> in) const override { return {{{blocks(in[0]), 2}}}; }
+  double work(std::span<const Type> in, std::span<const Type>) const override { return 4. * double(in[0].elements()); }
+  int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return blocks(in[0]); }
+  void run(const Frame& f, int part, int parts) const override {
+    const int64_t n = f.in_type[0].elements();
+    const Range range = split(blocks(f.in_type[0]), part, parts);
+    for (int64_t block = range.begin; block < range.end; ++block) {
+      const int64_t first = block * square_block;
+      const double sum = f.kernels->sum_squares({std::min(square_block, n - first), f.in[0] + first});
+      f.out[0][2 * block] = static_cast<float>(sum);
+      f.out[0][2 * block + 1] = static_cast<float>(sum - f.out[0][2 * block]);
+    }
+  }
+
+ private:
+  static int64_t blocks(const Type& type) { return (type.elements() + square_block - 1) / square_block; }
+};
+
+// partials... -> [factor, norm]
+class Clip final : public Op {
+ public:
+  explicit Clip(float limit) : limit_(limit) {}
+  const char* name() const override { return "clip"; }
+  std::vector<Type> infer(std::span<const Type>) const override { return {{{2}}}; }
+  double work(std::span<const Type> in, std::span<const Type>) const override { return double(in.size()); }
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
+  void run(const Frame& f, int, int) const override {
+    double sum = 0;
+    for (int64_t i = 0; i < f.in_type[0].elements(); ++i) sum += f.in[0][i];
+    const double norm = std::sqrt(sum);
+    f.out[0][0] = norm > limit_ && limit_ > 0 ? static_cast<float>(limit_ / (norm + 1e-6)) : 1.f;
+    f.out[0][1] = static_cast<float>(norm);
+  }
+
+ private:
+  float limit_;
+};
+
+class AdamW final : public Op {
+ public:
+  AdamW(AdamWOptions options, bool clipped) : options_(options), clipped_(clipped) {}
+  const char* name() const override { return "adamw"; }
+  std::vector<Type> infer(std::span<const Type> in) const override { return {in[0], in[0], in[0]}; }
+  double work(std::span<const Type> in, std::span<const Type>) const override { return 40. * double(in[0].elements()); }
+  int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return (in[0].elements() + adam_grain - 1) / adam_grain; }
+  void run(const Frame& f, int part, int parts) const override {
+    const Range r = split(f.in_type[0].elements(), part, parts, adam_grain);
+    const double t = static_cast<double>(f.now->step) + 1, lr = f.now->learning_rate;
+    f.kernels->adamw({r.end - r.begin, f.out[0] + r.begin, f.in[0] + r.begin, f.out[1] + r.begin, f.out[2] + r.begin,
+                      clipped_ ? f.in[1][0] : 1.f, options_.beta1, options_.beta2, options_.epsilon,
+                      static_cast<float>(lr / (1 - std::pow(double(options_.beta1), t))),
+                      static_cast<float>(1 / std::sqrt(1 - std::pow(double(options_.beta2), t))),
+                      static_cast<float>(1 - lr * options_.weight_decay)});
+  }
+
+ private:
+  AdamWOptions options_;
+  bool clipped_;
+};
+
+}  // namespace
+
+OpPointer sum_squares() { return std::make_shared<SumSquares>(); }
+OpPointer clip(float limit) { return std::make_shared<Clip>(limit); }
+OpPointer adamw(AdamWOptions options, bool clipped) { return std::make_shared<AdamW>(options, clipped); }
+
+}  // namespace plimsoll::ops

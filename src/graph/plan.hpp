@@ -1,0 +1,47 @@
+// Gives every value of a graph its place in one mapping, before anything runs.
+//
+//   Plan plan = make_plan(graph, threads);       // pure: no memory is touched
+//   plan.total                                   // bytes of the mapping, scratch included
+//   plan.lower_bound                             // most bytes live at any node: no plan can be smaller
+//   plan.at[value].offset                        // where the value lives while it lives
+//
+// Persistent values come first, then a region shared by the lists (only one runs at a time), then per-thread scratch.
+// Within a list, two values share bytes when their lifetimes do not meet; an output takes over a dying input where the
+// op allows it.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace plimsoll {
+
+constexpr uint64_t plan_alignment = 64;
+
+struct Place {
+  uint64_t offset = 0, bytes = 0;
+  int list = -1;             // -1: persistent
+  int first = 0, last = 0;   // nodes between which the bytes are held (inclusive)
+  ValueId storage = no_value;  // the value that holds the bytes: itself, the base of a view, or the input it took over
+};
+
+struct Plan {
+  std::vector<Place> at;     // by value
+  uint64_t total = 0, lower_bound = 0;
+  uint64_t persistent = 0;   // bytes that never change hands
+  uint64_t transient = 0;    // bytes shared by the lists
+  uint64_t scratch_offset = 0, scratch_per_thread = 0;
+  int threads = 1;
+  std::array<uint64_t, role_count> by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
+};
+
+Plan make_plan(const Graph& graph, int threads);
+
+// The invariant: no two values that are alive at the same node share a byte. Empty when it holds, else what breaks it.
+std::string find_overlap(const Graph& graph, const Plan& plan);
+
+// Time across, offsets up, a rectangle a value.
+std::string plan_svg(const Graph& graph, const Plan& plan);
+
+}  // namespace plimsoll

@@ -1,0 +1,42 @@
+// One pool of threads. The caller takes part; parts are claimed one at a time, so a thread that the system has put
+// aside holds up at most the part it has begun. Idle threads spin for a bounded time, then sleep.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace plimsoll {
+
+class Pool {
+ public:
+  // Part `part` on thread slot `slot` (0 is the caller).
+  using Job = void (*)(const void* context, int part, int slot);
+
+  explicit Pool(int threads);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  // Runs all parts and returns when the last has ended. Never allocates, never throws; neither may the job.
+  void run(Job job, const void* context, int parts);
+
+ private:
+  void work(int slot);
+  bool take_part(uint64_t seen, int slot);
+
+  // Epoch in the high half, next unclaimed part in the low half: one compare-and-swap claims a part of one job.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<uint32_t> epoch_{0};   // what sleepers wait on
+  std::atomic<int> sleepers_{0};
+  alignas(64) std::atomic<uint32_t> unfinished_{0};
+  std::atomic<bool> caller_sleeps_{false};
+  alignas(64) std::atomic<Job> job_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  std::atomic<int> parts_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,142 @@
+#include "model/program.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+// Rows of logits at once: enough for full-speed products, bounded at 64 MB.
+int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
+  if (options.loss_rows > 0) return std::min(options.loss_rows, rows);
+  const int64_t chunks = (rows * options.shape.vocab + (1 << 24) - 1) / (1 << 24);
+  return (rows + chunks - 1) / chunks;
+}
+
+// Head and loss in chunks of rows: logits live for one chunk only, and in training turn into their own gradient there.
+// Fills `losses`; with `gradients` also makes the gradients of hidden state, head and head bias.
+void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, ValueId losses, int64_t chunk, float scale,
+               Gradients* gradients) {
+  Graph& graph = list.graph();
+  const Type type = graph[hidden].type;
+  const int64_t rows = type.shape[0], width = type.shape[1];
+  const ValueId dhidden = gradients ? graph.value("d.ln_f", type, Role::gradient) : no_value;
+  for (int64_t first = 0; first < rows; first += chunk) {
+    const int64_t count = std::min(chunk, rows - first);
+    const std::string name = fmt::format("{}.{}", list.name(), first / chunk);
+    const ValueId x = graph.view(hidden, first * width, {{count, width}}, "hidden." + name);
+    const ValueId part = graph.view(losses, first, {{count}}, "losses." + name);
+    const ValueId logits = model.logits(list, x, "logits." + name);
+    const Node node = list.nodes().back();
+    list.emit_into(ops::cross_entropy(first, scale, gradients != nullptr), {logits, tokens}, {part, logits}, "loss." + name);
+    if (!gradients) continue;
+    gradients->of[logits] = logits;
+    gradients->place[x] = graph.view(dhidden, first * width, {{count, width}}, "d.hidden." + name);
+    differentiate_node(list, node, *gradients);
+    gradients->of.erase(logits);  // done with: the walk back must not visit this node again
+  }
+  if (gradients) gradients->of[hidden] = dhidden;
+}
+
+// Which forward values the backward pass makes again.
+std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Graph& graph, const List& list) {
+  if (options.recompute == Recompute::nothing) return {};
+  std::vector<bool> again(graph.values().size());
+  const int64_t blocks = options.recompute_blocks < 0 ? options.shape.layers : options.recompute_blocks;
+  for (const Node& node : list.nodes())
+    for (int64_t l = 0; l < blocks; ++l) {
+      if (!node.name.starts_with(fmt::format("h.{}.", l))) continue;
+      const bool cheap = node.name.ends_with(".ln_1") || node.name.ends_with(".ln_2") || node.name.ends_with(".gelu");
+      const bool leaves = node.name.ends_with(".mlp.proj") || node.name.ends_with(".mlp.proj.residual");
+      if (cheap) again[static_cast<size_t>(node.out[0])] = true;
+      if (options.recompute == Recompute::blocks && !leaves)
+        for (ValueId id : node.out) again[static_cast<size_t>(id)] = true;
+    }
+  return [again](ValueId id) { return static_cast<size_t>(id) < again.size() && again[static_cast<size_t>(id)]; };
+}
+
+void record_training(Program& program, const ProgramOptions& options) {
+  Graph& graph = *program.graph;
+  const Gpt& model = *program.model;
+  const int64_t B = options.batch, T = options.shape.context;
+  List& list = graph.list("train");
+  program.train = static_cast<int>(graph.lists().size()) - 1;
+  list.repeats = options.accumulate;
+  program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
+  program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
+
+  const ValueId hidden = model.hidden(list, program.tokens, B, T, options.dropout);
+  const auto again = recomputed(options, graph, list);
+  const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
+  const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
+  Gradients gradients;
+  emit_head(list, model, hidden, program.tokens, losses, loss_rows(options, B * T), scale, &gradients);
+  list.emit_into(ops::loss_sum(scale), {losses}, {program.loss}, "loss");
+  differentiate(list, gradients, again);
+  list.loop_end = list.nodes().size();
+
+  for (const Parameter& parameter : model.parameters()) program.gradients.push_back(gradients.of.at(parameter.id));
+  if (options.clip > 0) {
+    int64_t blocks = 0;
+    std::vector<int64_t> counts;
+    for (ValueId gradient : program.gradients) {
+      counts.push_back(ops::sum_squares()->infer(std::array{graph[gradient].type})[0].shape[0]);
+      blocks += counts.back();
+    }
+    const ValueId partials = graph.value("squares", {{blocks, 2}}, Role::scratch);
+    int64_t at = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      const ValueId part = graph.view(partials, 2 * at, {{counts[i], 2}}, fmt::format("squares.{}", i));
+      list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part}, "norm." + graph[model.parameters()[i].id].name);
+      at += counts[i];
+    }
+    program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
+    list.emit_into(ops::clip(options.clip), {partials}, {program.clip}, "clip");
+  }
+  for (size_t i = 0; i < program.gradients.size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    const Value value = graph[parameter.id];
+    program.first_moment.push_back(graph.value(value.name + ".m", value.type, Role::optimiser, Keep::forever));
+    program.second_moment.push_back(graph.value(value.name + ".v", value.type, Role::optimiser, Keep::forever));
+    ops::AdamWOptions adamw = options.adamw;
+    if (!parameter.matrix) adamw.weight_decay = 0;
+    std::vector<ValueId> in = {program.gradients[i]};
+    if (options.clip > 0) in.push_back(program.clip);
+    list.emit_into(ops::adamw(adamw, options.clip > 0), in,
+                   {parameter.id, program.first_moment.back(), program.second_moment.back()}, "adamw." + value.name);
+  }
+}
+
+}  // namespace
+
+Program record(const ProgramOptions& options) {
+  Program program;
+  program.graph = std::make_unique<Graph>();
+  Graph& graph = *program.graph;
+  program.model = std::make_unique<Gpt>(graph, options.shape);
+  const Gpt& model = *program.model;
+  if (options.train) record_training(program, options);
+  if (options.evaluate_batch > 0) {
+    const int64_t B = options.evaluate_batch, T = options.shape.context;
+    List& list = graph.list("evaluate");
+    program.evaluate = static_cast<int>(graph.lists().size()) - 1;
+    program.evaluate_tokens = graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
+    program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
+    const ValueId hidden = model.hidden(list, program.evaluate_tokens, B, T, 0);
+    emit_head(list, model, hidden, program.evaluate_tokens, program.evaluate_losses, loss_rows(options, B * T), 1, nullptr);
+    list.loop_end = list.nodes().size();
+  }
+  if (options.generate) {
+    List& list = graph.list("generate");
+    program.generate = static_cast<int>(graph.lists().size()) - 1;
+    program.token = graph.value("g.token", {{1}, DType::i32}, Role::input, Keep::from_start);
+    const ValueId hidden = model.hidden_cached(list, program.token);
+    program.logits = graph.value("g.logits", {{1, options.shape.vocab}}, Role::activation, Keep::to_end);
+    std::vector<ValueId> in = {hidden, model.head()};
+    if (options.shape.head_bias) in.push_back(model.head_bias());
+    list.emit_into(ops::linear({.transposed = true, .bias = options.shape.head_bias}), in, {program.logits}, "g.logits");
+    list.loop_end = list.nodes().size();
+  }
+  return program;
+}
+
+}  // namespace plimsoll
