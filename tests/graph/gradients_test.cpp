@@ -1,0 +1,114 @@
+// The backward rule of every op against central finite differences, on every kernel table this machine runs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.hpp"
+#include "graph/differentiate.hpp"
+#include "graph/executor.hpp"
+#include "graph/ops.hpp"
+
+namespace plimsoll {
+namespace {
+
+// Records op(inputs), takes loss = sum(out[0] * weights) and compares the gradient of every float input with differences.
+class OpGradient : public testing::TestWithParam<const kernels::Table*> {
+ protected:
+  struct Input {
+    Type type;
+    float spread = 1;
+    int32_t below = 0;  // for tokens
+  };
+
+  void check(const ops::OpPointer& op, const std::vector<Input>& inputs, double tolerance = 2e-3) {
+    Graph graph;
+    std::vector<ValueId> ids;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      ids.push_back(graph.value(fmt::format("in{}", i), inputs[i].type, Role::parameter, Keep::forever));
+    List& list = graph.list("test");
+    const ValueId out = list.emit(op, ids, "op")[0];
+    Gradients gradients;
+    const ValueId weights = graph.value("weights", graph[out].type, Role::parameter, Keep::forever);
+    const ValueId seed = graph.value("seed", graph[out].type, Role::gradient);
+    // A copy of the output that is alive to the end, and a copy of the seed that may be overwritten.
+    const ValueId kept = graph.value("kept", graph[out].type, Role::activation, Keep::to_end);
+    list.emit_into(ops::dropout({}, false), {out}, {kept}, "keep");
+    list.emit_into(ops::dropout({}, false), {weights}, {seed}, "seed");
+    gradients.of[out] = seed;
+    differentiate(list, gradients);
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (inputs[i].type.dtype == DType::f32) {
+        ASSERT_TRUE(gradients.of.contains(ids[i])) << i;
+        const ValueId result = graph.value("result", graph[ids[i]].type, Role::gradient, Keep::forever);
+        list.emit_into(ops::dropout({}, false), {gradients.of[ids[i]]}, {result}, "result");
+        gradients.of[ids[i]] = result;
+      }
+    list.loop_end = list.nodes().size();
+
+    const Plan plan = make_plan(graph, 2);
+    ASSERT_EQ(find_overlap(graph, plan), "");
+    Pool pool(2);
+    std::vector<std::byte> memory(plan.total + 64);
+    auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    Executor executor(graph, plan, pool, base, {.kernels = GetParam()});
+    for (size_t i = 0; i < ids.size(); ++i) {
+      CounterRng rng(i, Stream::weights);
+      for (int64_t e = 0; e < inputs[i].type.elements(); ++e)
+        if (inputs[i].below) executor.tokens(ids[i])[e] = static_cast<int32_t>(rng.below(uint64_t(e), uint64_t(inputs[i].below)));
+        else executor.data(ids[i])[e] = inputs[i].spread * static_cast<float>(rng.normal(uint64_t(e)));
+    }
+    CounterRng rng(99, Stream::weights);
+    const int64_t outputs = graph[out].type.elements();
+    for (int64_t e = 0; e < outputs; ++e) executor.data(weights)[e] = static_cast<float>(rng.normal(uint64_t(e)));
+    auto loss = [&] {
+      executor.run(0, Moment{.seed = 5});
+      double sum = 0;
+      for (int64_t e = 0; e < outputs; ++e) sum += double(executor.data(kept)[e]) * executor.data(weights)[e];
+      return sum;
+    };
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (inputs[i].below) continue;
+      loss();
+      const int64_t n = inputs[i].type.elements();
+      std::vector<float> gradient(executor.data(gradients.of[ids[i]]), executor.data(gradients.of[ids[i]]) + n);
+      double largest = 1e-6;
+      for (float g : gradient) largest = std::max(largest, std::abs(double(g)));
+      for (int64_t e = 0; e < n; e += std::max<int64_t>(1, n / 40)) {
+        float& x = executor.data(ids[i])[e];
+        const float saved = x, h = 1e-2f;
+        x = saved + h;
+        const double up = loss();
+        x = saved - h;
+        const double down = loss();
+        x = saved;
+        EXPECT_NEAR((up - down) / (2 * h), gradient[size_t(e)], tolerance * largest) << op->name() << " input " << i << " element " << e;
+      }
+    }
+  }
+};
+
+TEST_P(OpGradient, Linear) {
+  for (bool transposed : {false, true}) {
+    const Type w = transposed ? Type{{5, 7}} : Type{{7, 5}};
+    check(ops::linear({.transposed = transposed, .bias = true, .addend = true}), {{{{9, 7}}}, {w}, {{{5}}}, {{{9, 5}}}});
+    check(ops::linear({.transposed = transposed, .bias = false}), {{{{33, 7}}}, {w}});
+  }
+}
+TEST_P(OpGradient, LayerNorm) { check(ops::layernorm(), {{{{70, 11}}}, {{{11}}}, {{{11}}}}); }
+TEST_P(OpGradient, Gelu) { check(ops::gelu(), {{{{13, 7}}, 2}}); }
+TEST_P(OpGradient, Attention) {
+  check(ops::attention(2, 9, 2), {{{{18, 24}}}});
+  check(ops::attention(1, 37, 1), {{{{37, 30}}}});
+}
+TEST_P(OpGradient, AttentionWithDropout) { check(ops::attention(2, 9, 2, {.rate = .3f, .site = 3, .micro_rows = 18}), {{{{18, 24}}}}); }
+TEST_P(OpGradient, Dropout) {
+  check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, false), {{{{6, 20}}}});
+  check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, true), {{{{6, 20}}}, {{{6, 20}}}});
+}
+TEST_P(OpGradient, Embedding) { check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}}); }
+
+INSTANTIATE_TEST_SUITE_P(EveryTable, OpGradient, testing::ValuesIn(kernels::available().begin(), kernels::available().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace plimsoll

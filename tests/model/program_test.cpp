@@ -1,0 +1,147 @@
+// The whole step: bits that do not depend on threads, mathematics that does not depend on how the step is cut up.
+#include "model/program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/session.hpp"
+
+namespace plimsoll {
+namespace {
+using testing_support::Session;
+
+ProgramOptions odd_model() {
+  ProgramOptions o;
+  o.shape = {.layers = 2, .heads = 4, .dim = 40, .ff = 160, .context = 33, .vocab = 65, .tied = true, .head_bias = false};
+  o.batch = 4;
+  o.clip = 1;
+  o.adamw = {.9f, .99f, 1e-8f, .1f};
+  o.evaluate_batch = 3;
+  return o;
+}
+
+double worst(const std::vector<float>& a, const std::vector<float>& b) {
+  double top = 1e-30, difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    top = std::max(top, std::abs(double(b[i])));
+    difference = std::max(difference, std::abs(double(a[i]) - b[i]));
+  }
+  return difference / top;
+}
+
+TEST(Program, LearnsAFixedBatch) {
+  Session s(odd_model());
+  const float before = s.step(0);
+  EXPECT_NEAR(before, std::log(65.f), 0.1);
+  float after = 0;
+  for (int i = 0; i < 150; ++i) after = s.step(0);
+  EXPECT_LT(after, 0.5f * before);
+}
+
+TEST(Program, BitsDoNotDependOnTheNumberOfThreads) {
+  Session one(odd_model(), 1), three(odd_model(), 3);
+  for (uint64_t i = 0; i < 5; ++i) EXPECT_EQ(one.step(i), three.step(i));
+  for (const Parameter& p : one.program.model->parameters()) EXPECT_EQ(one.values(p.id), three.values(p.id));
+}
+
+TEST(Program, EveryInstructionSetAgreesWithTheReference) {
+  Session plain(odd_model(), 1, &kernels::reference_table);
+  std::vector<float> losses;
+  for (uint64_t i = 0; i < 3; ++i) losses.push_back(plain.step(i));
+  for (const kernels::Table* table : kernels::available()) {
+    Session fast(odd_model(), 2, table);
+    for (uint64_t i = 0; i < 3; ++i) EXPECT_NEAR(fast.step(i), losses[i], 1e-5) << table->name;
+  }
+}
+
+TEST(Program, MicroBatchesAddUpToTheWholeBatch) {
+  ProgramOptions cut = odd_model();
+  cut.batch = 1;
+  cut.accumulate = 4;
+  for (float dropout : {0.f, .2f}) {  // masks depend on the row within the step, so dropout does not change either
+    ProgramOptions all = odd_model();
+    all.dropout = cut.dropout = dropout;
+    Session whole(all), parts(cut);
+    for (uint64_t i = 0; i < 5; ++i) EXPECT_NEAR(whole.step(i), parts.step(i), 1e-5);
+    for (size_t i = 0; i < whole.program.gradients.size(); ++i)
+      EXPECT_LT(worst(parts.values(parts.program.model->parameters()[i].id), whole.values(whole.program.model->parameters()[i].id)), 2e-3);
+  }
+}
+
+TEST(Program, RecomputingChangesNoBitAndTakesLessMemory) {
+  ProgramOptions options = odd_model();
+  options.shape.layers = 4;
+  options.dropout = .1f;
+  Session kept(options);
+  uint64_t before = kept.plan.total;
+  std::vector<float> losses;
+  for (uint64_t i = 0; i < 4; ++i) losses.push_back(kept.step(i));
+  for (Recompute choice : {Recompute::cheap, Recompute::blocks}) {
+    options.recompute = choice;
+    Session again(options);
+    EXPECT_LT(again.plan.total, before);
+    before = again.plan.total;
+    for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(again.step(i), losses[i]);
+    for (const Parameter& p : kept.program.model->parameters()) EXPECT_EQ(kept.values(p.id), again.values(p.id));
+  }
+}
+
+TEST(Program, ChunksOfTheLossDoNotChangeIt) {
+  ProgramOptions options = odd_model();
+  Session whole(options);
+  options.loss_rows = 17;
+  Session chunks(options);
+  EXPECT_LT(chunks.plan.total, whole.plan.total);
+  for (uint64_t i = 0; i < 3; ++i) EXPECT_NEAR(whole.step(i), chunks.step(i), 1e-6);
+}
+
+TEST(Program, ThePlanIsWithinTwoPercentOfItsBound) {
+  for (int64_t batch : {1, 3, 16})
+    for (Recompute choice : {Recompute::nothing, Recompute::cheap, Recompute::blocks}) {
+      ProgramOptions options = odd_model();
+      options.batch = batch;
+      options.recompute = choice;
+      const Program program = record(options);
+      const Plan plan = make_plan(*program.graph, 2);
+      EXPECT_EQ(find_overlap(*program.graph, plan), "");
+      EXPECT_LE(double(plan.total), 1.02 * double(plan.lower_bound)) << batch;
+    }
+}
+
+TEST(Program, GenerationWithACacheAgreesWithEvaluation) {
+  for (bool tied : {false, true}) {
+    ProgramOptions options = odd_model();
+    options.shape.tied = tied;
+    options.shape.head_bias = !tied;
+    options.evaluate_batch = 1;
+    Session s(options);
+    for (uint64_t i = 0; i < 20; ++i) s.step(i);
+    const int64_t T = options.shape.context;
+    std::vector<int32_t> tokens(static_cast<size_t>(T) + 1);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = int32_t(i * 7 % 65);
+    std::vector<double> expected;
+    for (int64_t t = 0; t < T; ++t) {  // loss of the next token from the cached pass
+      *s.executor->tokens(s.program.token) = tokens[size_t(t)];
+      s.executor->run(s.program.generate, Moment{.position = int(t)});
+      const auto logits = s.values(s.program.logits);
+      double sum = 0;
+      for (float x : logits) sum += std::exp(double(x));
+      expected.push_back(std::log(sum) - logits[size_t(tokens[size_t(t) + 1])]);
+    }
+    std::copy(tokens.begin(), tokens.end(), s.executor->tokens(s.program.evaluate_tokens));
+    s.executor->run(s.program.evaluate, Moment{});
+    const auto losses = s.values(s.program.evaluate_losses);
+    for (int64_t t = 0; t < T; ++t) EXPECT_NEAR(losses[size_t(t)], expected[size_t(t)], 2e-5) << t;
+  }
+}
+
+TEST(Program, CountsItsParameters) {
+  const Program program = record(odd_model());
+  uint64_t sum = 0;
+  for (const Parameter& p : program.model->parameters()) sum += uint64_t((*program.graph)[p.id].type.elements());
+  EXPECT_EQ(program.model->count(), sum);
+}
+
+}  // namespace
+}  // namespace plimsoll

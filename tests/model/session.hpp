@@ -1,0 +1,44 @@
+// A recorded program with its memory, for tests: everything on the heap, nothing clever.
+#pragma once
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/random.hpp"
+#include "graph/executor.hpp"
+#include "model/program.hpp"
+
+namespace plimsoll::testing_support {
+
+struct Session {
+  explicit Session(const ProgramOptions& options, int threads = 1, const kernels::Table* table = nullptr, uint64_t seed = 1)
+      : program(record(options)), plan(make_plan(*program.graph, threads)), pool(threads), memory(plan.total + 64) {
+    auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    executor = std::make_unique<Executor>(*program.graph, plan, pool, base, Executor::Options{.kernels = table});
+    for (const Parameter& p : program.model->parameters())
+      initialise(*program.graph, p, seed, executor->data(p.id), 0, (*program.graph)[p.id].type.elements());
+    for (const auto* moments : {&program.first_moment, &program.second_moment})
+      for (ValueId id : *moments) std::memset(executor->data(id), 0, (*program.graph)[id].type.bytes());
+  }
+  // One step on tokens drawn from (step, row): the same whatever the split into micro-batches.
+  float step(uint64_t step, float lr = 1e-3f) {
+    const Type type = (*program.graph)[program.tokens].type;
+    const int64_t vocab = program.model->shape().vocab, n = type.elements();
+    executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3}, [&](int micro) {
+      const CounterRng rng(step, Stream::windows);
+      for (int64_t i = 0; i < n; ++i) executor->tokens(program.tokens)[i] = int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
+    });
+    return *executor->data(program.loss);
+  }
+  std::vector<float> values(ValueId id) const {
+    const float* data = executor->data(id);
+    return {data, data + (*program.graph)[id].type.elements()};
+  }
+  Program program;
+  Plan plan;
+  Pool pool;
+  std::vector<std::byte> memory;
+  std::unique_ptr<Executor> executor;
+};
+
+}  // namespace plimsoll::testing_support
