@@ -206,7 +206,9 @@ void Progress::note(std::string_view text) {
 }
 
 void Progress::finish() {
-  if (drawn_) write("\n");
+  if (!drawn_) return;
+  draw(last_);  // the last redraw may have been a moment ago
+  write("\n");
   drawn_ = false;
 }
 

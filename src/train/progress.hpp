@@ -42,7 +42,7 @@ class Progress {
   void update(const ProgressStep& step);
   // Writes whole lines (a sample, a note) without tearing the live line: it moves below them.
   void note(std::string_view text);
-  // Leaves the live line as it stands and goes below it. Later updates begin a new one.
+  // Brings the live line up to date, leaves it standing and goes below it. Later updates begin a new one.
   void finish();
 
   bool live() const { return live_; }  // on a terminal
