@@ -1,0 +1,12 @@
+// "Did you mean": the known word that takes the fewest edits.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+// Empty when there is no word to choose from.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace plimsoll

@@ -1,0 +1,23 @@
+// Counts every heap allocation of the process, whoever asks: our code, libc itself, any loaded library.
+// Linking this file makes the program's own malloc family come first; each call is counted and passed on to
+// the next allocator in line, so preloaded allocators and recorders keep working.
+//
+//   uint64_t before = allocations();
+//   step();
+//   allocations() - before  // 0, or the step allocated
+#pragma once
+#include <cstdint>
+
+namespace plimsoll {
+
+// False under the address and thread sanitizers, which need malloc for themselves; all counts are 0 then.
+bool allocations_counted();
+// Calls so far, of all threads, to malloc, calloc, realloc, reallocarray, posix_memalign, aligned_alloc,
+// memalign, valloc and pvalloc. Under valgrind, which takes malloc over, it stays where it is.
+uint64_t allocations();
+// Bytes asked for by those calls.
+uint64_t allocated_bytes();
+// Calls to free with something to free.
+uint64_t deallocations();
+
+}  // namespace plimsoll

@@ -1,0 +1,61 @@
+// Memory as the kernel sees it: our own pages, the machine's, and anonymous mappings that we lay out
+// ourselves.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace plimsoll {
+
+// Our own resident memory. The files are opened once, so a reading costs one system call and no allocation.
+class OwnMemory {
+ public:
+  explicit OwnMemory(const std::string& proc_root = "/proc");  // Error when it cannot be read
+  ~OwnMemory();
+  OwnMemory(const OwnMemory&) = delete;
+  OwnMemory& operator=(const OwnMemory&) = delete;
+
+  uint64_t resident() const;  // bytes now; 0 when the kernel does not say
+  uint64_t peak() const;      // most bytes ever resident (VmHWM)
+
+ private:
+  int statm_, status_;
+  uint64_t page_;
+};
+
+struct MachineMemory {
+  uint64_t total = 0, available = 0, free = 0, swap_total = 0, swap_free = 0;
+};
+// From meminfo; Error when it is missing or has no MemTotal. A kernel without MemAvailable gets free memory
+// instead.
+MachineMemory machine_memory(const std::string& proc_root = "/proc");
+
+// Private zeroed pages of our own, unmapped at the end of its life.
+//
+//   Mapping arena(plan.bytes, Mapping::Pages::huge);
+//   arena.touch();             // from here on every page is resident: what was planned is what RSS shows
+//   arena.release(from, size); // these pages are the kernel's again; they read as zero
+class Mapping {
+ public:
+  enum class Pages { normal, huge };  // huge is advice: the kernel may not follow
+
+  Mapping() = default;
+  explicit Mapping(size_t bytes, Pages pages = Pages::normal);  // Error when there is no memory
+  ~Mapping();
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+
+  char* data() const { return data_; }
+  size_t size() const { return size_; }  // as asked for
+  void touch();                          // writes to every page without changing its content
+  // Gives back the whole pages inside [offset, offset + bytes); those at the edges that are only partly
+  // inside stay.
+  void release(size_t offset, size_t bytes);
+
+ private:
+  void unmap() noexcept;
+  char* data_ = nullptr;
+  size_t size_ = 0, mapped_ = 0;
+};
+
+}  // namespace plimsoll

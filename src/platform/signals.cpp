@@ -1,0 +1,46 @@
+#include "platform/signals.hpp"
+
+#include <atomic>
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+namespace {
+
+// A handler may touch nothing but lock-free atomics.
+std::atomic<int> received{0};
+std::atomic<bool> listening{false};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void on_signal(int number) {
+  int none = 0;
+  if (received.compare_exchange_strong(none, number) || number != SIGINT) return;
+  // Asked before and now impatient: die of the signal itself, so that the parent sees why. It is delivered
+  // when this handler returns and unblocks it.
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+}
+
+}  // namespace
+
+StopRequest::StopRequest() {
+  if (listening.exchange(true)) fail("[signals] a stop request is already being listened for");
+  received = 0;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &old_interrupt_);
+  sigaction(SIGTERM, &action, &old_terminate_);
+}
+
+StopRequest::~StopRequest() {
+  sigaction(SIGINT, &old_interrupt_, nullptr);
+  sigaction(SIGTERM, &old_terminate_, nullptr);
+  listening = false;
+}
+
+bool StopRequest::requested() const { return received.load(std::memory_order_relaxed) != 0; }
+int StopRequest::signal() const { return received.load(std::memory_order_relaxed); }
+
+}  // namespace plimsoll

@@ -1,0 +1,24 @@
+// A polite end: the first SIGINT or SIGTERM asks the loop to save and leave, a second SIGINT ends the process
+// at once.
+#pragma once
+#include <csignal>
+
+namespace plimsoll {
+
+// Listens from construction to destruction, then puts back whatever handled the signals before. One at a
+// time.
+class StopRequest {
+ public:
+  StopRequest();  // Error when another one is listening
+  ~StopRequest();
+  StopRequest(const StopRequest&) = delete;
+  StopRequest& operator=(const StopRequest&) = delete;
+
+  bool requested() const;
+  int signal() const;  // SIGINT or SIGTERM; 0 as long as none came
+
+ private:
+  struct sigaction old_interrupt_, old_terminate_;
+};
+
+}  // namespace plimsoll

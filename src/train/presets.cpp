@@ -1,0 +1,84 @@
+// The presets. tiny to large carry on from a well-known C trainer: untied head with bias, 128 learned
+// positions whatever the context (that is what makes their parameter counts 46 K, 422 K, 3.2 M and 19 M).
+// nano, baby and gpt2 follow the GPT-2 lineage: tied head without bias, as many positions as context.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "fmt/ranges.h"
+#include "train/settings.hpp"
+
+namespace plimsoll {
+namespace {
+
+Settings shape(const char* name, int layers, int heads, int dim, int ff, int context, int iterations) {
+  Settings s;
+  s.preset = name;
+  s.layers = layers, s.heads = heads, s.dim = dim, s.ff = ff, s.context = context;
+  s.iterations = iterations;
+  return s;
+}
+
+Settings gpt(const char* name, int layers, int heads, int dim, int context, int iterations) {
+  Settings s = shape(name, layers, heads, dim, 4 * dim, context, iterations);
+  s.positions = context;
+  s.tied = true, s.head_bias = false;
+  s.beta2 = 0.99, s.weight_decay = 0.1;
+  s.lr = 1e-3, s.min_lr = 1e-4;
+  return s;
+}
+
+Settings nano() {
+  Settings s = gpt("nano", 4, 4, 128, 64, 2000);
+  s.batch = 12;
+  s.eval_every = 250;
+  return s;
+}
+
+Settings baby() {
+  Settings s = gpt("baby", 6, 6, 384, 256, 5000);
+  s.batch = 64, s.dropout = 0.2;
+  s.eval_every = 250;
+  s.log_every = 10;
+  return s;
+}
+
+Settings gpt2() {
+  Settings s = gpt("gpt2", 12, 12, 768, 1024, 600000);
+  s.vocab = 50257;
+  s.batch = 4, s.accumulate = 8;
+  s.lr = 6e-4, s.min_lr = 6e-5, s.warmup = 2000;
+  s.beta2 = 0.95;
+  s.eval_every = 1000;
+  s.log_every = 10;
+  return s;
+}
+
+const std::vector<Settings>& all_presets() {
+  static const std::vector<Settings> presets = {shape("tiny", 1, 2, 64, 128, 32, 2000),
+                                                shape("small", 2, 4, 128, 512, 64, 10000),
+                                                shape("medium", 4, 8, 256, 1024, 64, 10000),
+                                                shape("large", 6, 16, 512, 2048, 64, 10000),
+                                                nano(),
+                                                baby(),
+                                                gpt2()};
+  return presets;
+}
+
+}  // namespace
+
+const std::vector<std::string>& preset_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Settings& s : all_presets()) all.push_back(s.preset);
+    return all;
+  }();
+  return names;
+}
+
+Settings preset(std::string_view name) {
+  for (const Settings& s : all_presets())
+    if (s.preset == name) return s;
+  fail_input("there is no preset '{}'; choose one of {}", name, fmt::join(preset_names(), ", "));
+}
+
+}  // namespace plimsoll

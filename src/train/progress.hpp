@@ -1,0 +1,78 @@
+// The line people watch while a run trains: rewritten in place on a terminal, one plain line every so many
+// iterations elsewhere. Works in fixed buffers: following a run allocates nothing.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace plimsoll {
+
+// What the loop knows after an iteration.
+struct ProgressStep {
+  int iteration = 0, iterations = 0;  // done so far, in all
+  double loss = 0;
+  double reference = 0;  // what to compare the loss with; not shown unless `reference_name` is
+  std::string_view reference_name = {};  // "floor" or "val"
+  double lr = 0;
+  uint64_t tokens_per_iteration = 0;
+  uint64_t resident_bytes = 0, plan_bytes = 0;
+};
+
+struct ProgressOptions {
+  enum class Style { automatic, plain, terminal };
+
+  int file = 2;  // descriptor to write to
+  Style style = Style::automatic;
+  int log_every = 100;          // plain lines at its multiples and at the end; 0: none
+  int columns = 0;              // 0: ask the terminal at every line
+  bool colour = true;           // NO_COLOR in the environment switches it off too
+  bool unicode = true;          // so does a locale other than UTF-8
+  double (*clock)() = nullptr;  // seconds, never going back; null: the monotonic clock
+};
+
+class Progress {
+ public:
+  explicit Progress(const ProgressOptions& options = {});
+  ~Progress();  // as finish()
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // After every iteration. Redraws a terminal at most ten times a second.
+  void update(const ProgressStep& step);
+  // Writes whole lines (a sample, a note) without tearing the live line: it moves below them.
+  void note(std::string_view text);
+  // Brings the live line up to date, leaves it standing and goes below it. Later updates begin a new one.
+  void finish();
+
+  bool live() const { return live_; }  // on a terminal
+  // Over the last seconds of the clock, evaluations and saving included; 0 before there are two moments to
+  // compare.
+  double iterations_per_second() const;
+
+ private:
+  struct Moment {
+    double time;
+    int iteration;
+  };
+  static constexpr double window = 5.0, moments_apart = 0.25;
+
+  void remember(const ProgressStep& step, double now);
+  void follow_loss(double loss);
+  void draw(const ProgressStep& step);
+  void print_plain(const ProgressStep& step);
+  void write(std::string_view text) const;
+  int columns() const;
+
+  ProgressOptions options_;
+  bool live_ = false, drawn_ = false;
+  double last_draw_ = -1e9;
+  ProgressStep last_{};
+  std::array<Moment, 32> moments_{};  // a ring, oldest first from first_
+  size_t first_ = 0, count_ = 0;
+  Moment newest_{};
+  double fast_ = 0, slow_ = 0;  // averages of the loss over about 20 and 200 iterations
+  int seen_ = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,67 @@
+#include "train/settings.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "train/settings_table.hpp"
+
+namespace plimsoll {
+namespace {
+
+// The divisors of dim next to `heads`, as "2 or 4".
+std::string dividing_heads(int dim, int heads) {
+  int below = std::min(heads, dim), above = heads;
+  while (below > 1 && dim % below) --below;
+  while (above < dim && dim % above) ++above;
+  if (above > dim || above == below || dim % above) return std::to_string(below);
+  return fmt::format("{} or {}", below, above);
+}
+
+}  // namespace
+
+uint64_t parameters(const Settings& s, int vocab) {
+  auto d = static_cast<uint64_t>(s.dim), f = static_cast<uint64_t>(s.ff), v = static_cast<uint64_t>(vocab);
+  uint64_t norm = 2 * d;
+  uint64_t attention = d * 3 * d + 3 * d + d * d + d;
+  uint64_t feed_forward = d * f + f + f * d + d;
+  uint64_t block = norm + attention + norm + feed_forward;
+  uint64_t head = (s.tied ? 0 : d * v) + (s.head_bias ? v : 0);
+  return v * d + static_cast<uint64_t>(s.positions) * d + static_cast<uint64_t>(s.layers) * block + norm +
+         head;
+}
+
+void validate(const Settings& s) {
+  preset(s.preset);
+  for (const Setting& setting : settings_table()) check(setting, s, setting.name);
+  if (s.dim % s.heads)
+    fail_input("heads: dim {} cannot be split into {} heads; give --heads {}", s.dim, s.heads,
+               dividing_heads(s.dim, s.heads));
+  if (s.positions < s.context)
+    fail_input("positions: {} rows are too few for a context of {}; give --positions {} or leave it out",
+               s.positions, s.context, s.context);
+  if (s.min_lr > s.lr)
+    fail_input("min_lr: {:g} is above lr {:g}; give --min-lr {:g} or less", s.min_lr, s.lr, s.lr);
+  if (int64_t{s.batch} * s.context > INT32_MAX)
+    fail_input(
+        "batch: {} windows of {} tokens are too many at once; give a smaller --batch and more --accumulate",
+        s.batch, s.context);
+  if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
+    fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
+  if (s.out.empty()) fail_input("out: the run folder has no name; give --out FOLDER");
+  if (!s.memory.empty()) parse_size(s.memory);
+}
+
+std::optional<std::string> first_difference(const Settings& saved, const Settings& wanted) {
+  for (const Setting& setting : settings_table()) {
+    if (setting.on_resume == OnResume::may_change) continue;
+    // A vocabulary of 0 is one not known yet.
+    if (std::string_view(setting.name) == "vocab" && (saved.vocab == 0 || wanted.vocab == 0)) continue;
+    std::string there = text_of(setting, saved), here = text_of(setting, wanted);
+    if (there != here)
+      return fmt::format("{} is {} in the checkpoint and {} here", setting.name, there, here);
+  }
+  return std::nullopt;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,65 @@
+// Everything a run can be told, its presets, and what it means for the model's size. One table
+// (settings_table.hpp) describes each field once; the command line, the environment, TOML, JSON and the
+// documentation are made from it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+// The defaults are those of the preset `small`, which is what a run without any setting is.
+struct Settings {
+  std::string preset = "small";
+
+  // Model. A learned position table of `positions` rows, of which the first `context` are used in training.
+  int layers = 2, heads = 4, dim = 128, ff = 512, context = 64, positions = 128;
+  int vocab = 0;  // 0: as many as the data has
+  bool tied = false, head_bias = true;
+  double dropout = 0;
+
+  // Optimisation. A step sees batch x accumulate windows of `context` tokens.
+  int batch = 1, accumulate = 1, iterations = 10000;
+  double lr = 3e-4, min_lr = 3e-5;
+  int warmup = 100;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01, clip = 1.0;  // clip 0: none
+  uint64_t seed = 1;
+
+  // Data.
+  std::string data;  // empty: the embedded grammar
+  std::string tokenizer = "char";
+
+  // Machine.
+  int threads = 0;  // 0: all cores
+  std::string gemm = "auto";
+  std::string memory;  // a size or a percentage; empty: no line drawn
+
+  // What happens along the way; 0 switches the event off.
+  int log_every = 100, eval_every = 500, eval_batches = 20, sample_every = 500, sample_length = 100;
+  std::string prompt;
+  int checkpoint_every = 1000, keep = 3;
+  std::string out = "runs/latest", resume, metrics;
+
+  bool operator==(const Settings&) const = default;
+};
+
+// The presets' names, smallest model first.
+const std::vector<std::string>& preset_names();
+// InputError names the known ones.
+Settings preset(std::string_view name);
+
+// Learned numbers of the model with `vocab` tokens: a tied head shares the token table.
+uint64_t parameters(const Settings& settings, int vocab);
+
+// InputError, one line, when the settings cannot be a run: out of range, or two of them contradict each
+// other.
+void validate(const Settings& settings);
+
+// The first setting that differs and may not, if a run is to continue as though it had never stopped: model,
+// batch, optimiser, seed and tokenizer. Its text says both values. How long to train, where to write and with
+// how many threads may change; so may the path of the data.
+std::optional<std::string> first_difference(const Settings& saved, const Settings& wanted);
+
+}  // namespace plimsoll

@@ -1,0 +1,10 @@
+// The settings as people read them: the tables of docs/configuration.md.
+#pragma once
+#include <string>
+
+namespace plimsoll {
+
+// Markdown: every setting with its key, flag, variable and default, then what each preset changes.
+std::string settings_markdown();
+
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+#include "train/settings_sources.hpp"
+
+#include "base/error.hpp"
+#include "train/settings_file.hpp"
+#include "train/settings_table.hpp"
+
+namespace plimsoll {
+namespace {
+
+// One value on its way into a run.
+struct Given {
+  std::string text, where;
+  Source source;
+};
+using GivenByName = std::map<std::string, Given>;
+
+std::string from_environment(const SettingsSources& sources, const std::string& name) {
+  const char* text = sources.environment ? sources.environment(name.c_str()) : nullptr;
+  return text ? text : "";
+}
+
+// What people said, the strongest voice for each setting.
+GivenByName gather(const SettingsSources& sources) {
+  GivenByName given;
+  std::string config = sources.config.empty() ? from_environment(sources, "PLIMSOLL_CONFIG") : sources.config;
+  if (!config.empty())
+    for (auto& [name, text, where] : read_settings_file(config)) given[name] = {text, where, Source::file};
+  for (const Setting& setting : settings_table()) {
+    if (setting.visibility == Visibility::internal) continue;
+    std::string text = from_environment(sources, setting.environment());
+    if (!text.empty()) given[setting.name] = {text, setting.environment(), Source::environment};
+  }
+  for (auto& [name, text] : sources.command_line) {
+    const Setting* setting = find_setting(name);
+    if (!setting) fail_input("there is no setting '{}'; did you mean '{}'?", name, nearest_setting(name));
+    bool negative = setting->is_switch() && text == "false";
+    given[name] = {text, negative ? setting->negative_flag() : setting->flag(), Source::command_line};
+  }
+  // `--small 5000` says two things, and each may be said only once.
+  auto say = [&](const std::string& name, const std::string& text, const std::string& flag) {
+    auto said = given.find(name);
+    if (said != given.end() && said->second.source == Source::command_line && said->second.text != text)
+      fail_input("{} and {} contradict each other; give only one of them", said->second.where, flag);
+    given[name] = {text, flag, Source::command_line};
+  };
+  for (auto& [name, iterations] : sources.presets) {
+    say("preset", name, "--" + name);
+    if (iterations) say("iterations", *iterations, fmt::format("--{} {}", name, *iterations));
+  }
+  return given;
+}
+
+// Fields that follow another one unless they are given themselves. `base` is what held before anything was
+// given.
+void derive(Resolved& run, const Settings& base, const GivenByName& given) {
+  Settings& s = run.settings;
+  auto follows = [&](const char* name, const char* leader, auto& field, auto value, const char* rule) {
+    if (given.contains(name) || field == value) return;
+    field = value;
+    run.origins[name] = {run.origins[leader].source, rule};
+  };
+  if (s.dim != base.dim) follows("ff", "dim", s.ff, 4 * s.dim, "4 x dim");
+  if (s.lr != base.lr) follows("min_lr", "lr", s.min_lr, s.lr / 10, "lr / 10");
+  if (base.positions == base.context || s.positions < s.context)
+    follows("positions", "context", s.positions, s.context, "as context");
+}
+
+}  // namespace
+
+Resolved trace(const SettingsSources& sources, const Settings* saved) {
+  GivenByName given = gather(sources);
+  Resolved run;
+  auto chosen = given.find("preset");
+  for (const Setting& setting : settings_table()) run.origins[setting.name] = Origin{};
+  if (chosen != given.end()) {
+    try {
+      run.settings = preset(chosen->second.text);
+    } catch (const InputError& e) {
+      fail_input("{}: {}", chosen->second.where, e.what());
+    }
+    for (const Setting& setting : settings_table())
+      if (differs_between_presets(setting))
+        run.origins[setting.name] = {Source::preset, "preset " + run.settings.preset};
+  }
+  if (saved) {
+    run.settings = *saved;
+    run.settings.resume.clear();  // what an earlier part of the run continued says nothing about this one
+    for (const Setting& setting : settings_table())
+      run.origins[setting.name] = {Source::checkpoint, "checkpoint"};
+  }
+  const Settings base = run.settings;
+  for (const auto& [name, value] : given) {
+    assign(*find_setting(name), run.settings, value.text, value.where);
+    run.origins[name] = {value.source, value.where};
+  }
+  derive(run, base, given);
+  validate(run.settings);
+  return run;
+}
+
+Settings resolve(const SettingsSources& sources, const Settings* saved) {
+  return trace(sources, saved).settings;
+}
+
+std::string resume_path(const SettingsSources& sources) {
+  GivenByName given = gather(sources);
+  auto resume = given.find("resume");
+  return resume == given.end() ? std::string() : resume->second.text;
+}
+
+}  // namespace plimsoll
