@@ -51,26 +51,26 @@ TextCorpus::TextCorpus(const std::string& path, Tokenizer::Kind kind, double tra
     : path_(path),
       tokenizer_(kind == Tokenizer::Kind::bytes ? Tokenizer::bytes() : Tokenizer::characters({U' '})) {
   Survey survey;
-  open(path, survey);
+  open(survey);
   if (kind == Tokenizer::Kind::characters) {
     std::vector<char32_t> characters;
     for (size_t value = 0; value < survey.seen.size(); ++value)
       if (survey.seen[value]) characters.push_back(static_cast<char32_t>(value));
     tokenizer_ = Tokenizer::characters(std::move(characters));
   }
-  finish(path, survey, train_share);
+  finish(survey, train_share);
 }
 
 TextCorpus::TextCorpus(const std::string& path, Tokenizer tokenizer, double train_share)
     : path_(path), tokenizer_(std::move(tokenizer)) {
   Survey survey;
   survey.known = true;
-  open(path, survey);
-  finish(path, survey, train_share);
+  open(survey);
+  finish(survey, train_share);
 }
 
-void TextCorpus::open(const std::string& path, Survey& survey) {
-  for (const std::string& name : files_of(path)) {
+void TextCorpus::open(Survey& survey) {
+  for (const std::string& name : files_of(path_)) {
     Piece piece{MappedFile(name), tokens_};
     if (piece.file.bytes().empty()) continue;
     read_through(name, piece, survey);
@@ -78,7 +78,7 @@ void TextCorpus::open(const std::string& path, Survey& survey) {
     tokens_ += piece.tokens;
     pieces_.push_back(std::move(piece));
   }
-  if (tokens_ == 0) fail_input("[data] {} is empty; give text to train on", path);
+  if (tokens_ == 0) fail_input("[data] {} is empty; give text to train on", path_);
 }
 
 void TextCorpus::read_through(const std::string& name, Piece& piece, Survey& survey) const {
@@ -114,9 +114,9 @@ void TextCorpus::read_through(const std::string& name, Piece& piece, Survey& sur
   piece.offsets.shrink_to_fit();
 }
 
-void TextCorpus::finish(const std::string& path, const Survey& survey, double train_share) {
+void TextCorpus::finish(const Survey& survey, double train_share) {
   if (!(train_share >= 0 && train_share <= 1))
-    fail_input("[data] a training share of {} of {}; expected 0 to 1", train_share, path);
+    fail_input("[data] a training share of {}; expected 0 to 1", train_share);
   train_tokens_ = std::min(tokens_, static_cast<uint64_t>(static_cast<double>(tokens_) * train_share));
   fingerprint_ = fmt::format("text:{}:{:016x}", bytes_, XXH3_64bits_digest(survey.hash));
   // A small text is made resident now, a large one leaves memory after every window: either way memory stays

@@ -40,9 +40,9 @@ class TextCorpus final : public Corpus {
   // Which characters occur, and the files' hash: gathered on the one pass.
   struct Survey;
 
-  void open(const std::string& path, Survey& survey);
-  void read_through(const std::string& path, Piece& piece, Survey& survey) const;
-  void finish(const std::string& path, const Survey& survey, double train_share);
+  void open(Survey& survey);
+  void read_through(const std::string& name, Piece& piece, Survey& survey) const;
+  void finish(const Survey& survey, double train_share);
   // Reads from `token` of the piece on, as much of `out` as it has; returns how many.
   size_t read(const Piece& piece, uint64_t token, std::span<int32_t> out) const;
 
