@@ -1,0 +1,111 @@
+#include "data/tokenizer.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "data/utf8.hpp"
+
+namespace plimsoll {
+
+Tokenizer Tokenizer::bytes() { return Tokenizer(Kind::bytes); }
+
+Tokenizer Tokenizer::characters(std::vector<char32_t> characters) {
+  if (characters.empty()) fail_input("[tokenizer] no characters; a vocabulary needs at least one");
+  for (size_t i = 0; i < characters.size(); ++i) {
+    if (!is_scalar(characters[i]))
+      fail_input("[tokenizer] U+{:04X} is not a character", static_cast<uint32_t>(characters[i]));
+    if (i > 0 && characters[i] <= characters[i - 1])
+      fail_input("[tokenizer] {} is out of order; expected ascending, distinct characters",
+                 show_code_point(characters[i]));
+  }
+  Tokenizer result(Kind::characters);
+  result.ascii_.fill(-1);
+  for (size_t i = 0; i < characters.size() && characters[i] < result.ascii_.size(); ++i)
+    result.ascii_[characters[i]] = static_cast<int32_t>(i);
+  result.characters_ = std::move(characters);
+  return result;
+}
+
+int32_t Tokenizer::token_beyond_ascii(char32_t character) const {
+  auto place = std::lower_bound(characters_.begin(), characters_.end(), character);
+  return place != characters_.end() && *place == character ? static_cast<int32_t>(place - characters_.begin())
+                                                           : -1;
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<int32_t> tokens;
+  tokens.reserve(text.size());
+  auto rest = bytes_of(text);
+  if (kind_ == Kind::bytes) {
+    tokens.assign(rest.begin(), rest.end());
+    return tokens;
+  }
+  while (!rest.empty()) {
+    auto [value, bytes] = first_code_point(rest);
+    if (bytes == 0)
+      fail_input("[tokenizer] the text is not UTF-8 at byte {}; give UTF-8 text", text.size() - rest.size());
+    const int32_t token = token_of(value);
+    if (token < 0)
+      fail_input(
+          "[tokenizer] the model does not know the character {} at position {}; use characters of its "
+          "training data",
+          show_code_point(value), tokens.size());
+    tokens.push_back(token);
+    rest = rest.subspan(bytes);
+  }
+  return tokens;
+}
+
+void Tokenizer::append(std::string& text, int32_t token) const {
+  if (token < 0 || token >= vocabulary())
+    fail("[tokenizer] token {} is outside the vocabulary of {}", token, vocabulary());
+  if (kind_ == Kind::bytes)
+    text += static_cast<char>(token);
+  else
+    append_utf8(text, characters_[token]);
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
+  std::string text;
+  text.reserve(tokens.size());
+  for (int32_t token : tokens) append(text, token);
+  return text;
+}
+
+nlohmann::json Tokenizer::to_json() const {
+  if (kind_ == Kind::bytes) return {{"kind", "bytes"}};
+  std::string text;
+  for (char32_t character : characters_) append_utf8(text, character);
+  return {{"kind", "characters"}, {"characters", text}};
+}
+
+Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
+  auto text_at = [&](const char* key) -> const std::string& {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_string())
+      fail_input("[tokenizer] expected an object with a text `{}`; the file is damaged or of another program",
+                 key);
+    return json[key].get_ref<const std::string&>();
+  };
+  const std::string& kind = text_at("kind");
+  if (kind == "bytes") return bytes();
+  if (kind != "characters")
+    fail_input("[tokenizer] kind is neither `bytes` nor `characters`; the file is damaged");
+  const std::string& text = text_at("characters");
+  std::vector<char32_t> list;
+  for (auto rest = bytes_of(text); !rest.empty();) {
+    auto [value, bytes] = first_code_point(rest);
+    if (bytes == 0) fail_input("[tokenizer] `characters` is not UTF-8 at byte {}", text.size() - rest.size());
+    list.push_back(value);
+    rest = rest.subspan(bytes);
+  }
+  return characters(std::move(list));
+}
+
+Tokenizer::Kind parse_tokenizer_kind(std::string_view name) {
+  if (name == "chars") return Tokenizer::Kind::characters;
+  if (name == "bytes") return Tokenizer::Kind::bytes;
+  fail_input("[tokenizer] `{}` is not a tokenizer; choose chars or bytes", name);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,60 @@
+#include "platform/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+
+MappedFile::MappedFile(const std::string& path) {
+  // Non-blocking, so that a pipe is refused below instead of waited for.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) fail_input("[data] cannot open {}: {}; give a readable file", path, std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(file);
+    fail_input("[data] {} is not a regular file; give a text file or a directory of them", path);
+  }
+  void* place = nullptr;
+  if (status.st_size > 0) place = ::mmap(nullptr, status.st_size, PROT_READ, MAP_SHARED, file, 0);
+  const int reason = errno;
+  ::close(file);
+  if (place == MAP_FAILED) fail_input("[data] cannot map {}: {}", path, std::strerror(reason));
+  data_ = static_cast<const unsigned char*>(place);
+  size_ = status.st_size;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void MappedFile::drop(size_t offset, size_t length) const {
+  if (offset >= size_ || length == 0) return;
+  static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t first = offset / page * page;
+  const size_t last = offset + std::min(length, size_ - offset);
+  ::madvise(const_cast<unsigned char*>(data_) + first, last - first, MADV_DONTNEED);
+}
+
+void MappedFile::expect_random_access() const {
+  if (data_ != nullptr) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_RANDOM);
+}
+
+}  // namespace plimsoll
