@@ -1,0 +1,205 @@
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t largest_write = size_t{4} << 20;
+
+std::atomic<FileHook> file_hook{nullptr};
+
+int ask_hook(FileOperation operation, const char* name, size_t* bytes = nullptr) {
+  FileHook hook = file_hook.load(std::memory_order_acquire);
+  return hook ? hook(operation, name, bytes) : 0;
+}
+
+// Runs a system call again for as long as a signal interrupts it.
+template <typename Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+template <typename Call>
+int code_of(Call call) {
+  return uninterrupted(call) < 0 ? errno : 0;
+}
+
+}  // namespace
+
+FileHook set_file_hook(FileHook hook) { return file_hook.exchange(hook, std::memory_order_acq_rel); }
+
+const char* error_text(int code) {
+#ifdef __GLIBC__
+  const char* text = strerrordesc_np(code);
+  return text ? text : "unknown error";
+#else
+  return std::strerror(code);
+#endif
+}
+
+Folder::Folder(const std::filesystem::path& path) {
+  descriptor_ = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (descriptor_ < 0) fail_input("cannot open folder '{}': {}", path.string(), error_text(errno));
+}
+
+Folder& Folder::operator=(Folder&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+int Folder::open(const Folder& parent, const char* name) {
+  close();
+  descriptor_ =
+      uninterrupted([&] { return ::openat(parent.descriptor_, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  return descriptor_ < 0 ? errno : 0;
+}
+
+void Folder::close() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+int Folder::make(const char* name) {
+  if (int code = ask_hook(FileOperation::make_folder, name)) return code;
+  return code_of([&] { return ::mkdirat(descriptor_, name, 0777); });
+}
+
+int Folder::rename(const char* from, const char* to) {
+  if (int code = ask_hook(FileOperation::rename, to)) return code;
+  return code_of([&] { return ::renameat(descriptor_, from, descriptor_, to); });
+}
+
+int Folder::exchange(const char* one, const char* other) {
+  if (int code = ask_hook(FileOperation::rename, other)) return code;
+#ifdef RENAME_EXCHANGE
+  return code_of([&] { return ::renameat2(descriptor_, one, descriptor_, other, RENAME_EXCHANGE); });
+#else
+  (void)one;
+  return ENOSYS;
+#endif
+}
+
+int Folder::remove_file(const char* name) {
+  if (int code = ask_hook(FileOperation::remove, name)) return code;
+  return code_of([&] { return ::unlinkat(descriptor_, name, 0); });
+}
+
+int Folder::remove_folder(const char* name) {
+  if (int code = ask_hook(FileOperation::remove, name)) return code;
+  return code_of([&] { return ::unlinkat(descriptor_, name, AT_REMOVEDIR); });
+}
+
+int Folder::sync() {
+  if (int code = ask_hook(FileOperation::sync, ".")) return code;
+  return code_of([&] { return ::fsync(descriptor_); });
+}
+
+bool Folder::has(const char* name) const {
+  return ::faccessat(descriptor_, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// File systems without locks are used unlocked: EWOULDBLOCK alone means somebody else is there.
+bool Folder::lock() {
+  return code_of([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != EWOULDBLOCK;
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int OutputFile::create(const Folder& folder, const char* name) {
+  if (int code = ask_hook(FileOperation::create, name)) return code;
+  name_ = name;
+  int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  descriptor_ = uninterrupted([&] { return ::openat(folder.descriptor_, name, flags, 0666); });
+  return descriptor_ < 0 ? errno : 0;
+}
+
+int OutputFile::write(const void* data, size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    size_t chunk = std::min(bytes, largest_write);
+    if (int code = ask_hook(FileOperation::write, name_, &chunk)) return code;
+    ssize_t written = uninterrupted([&] { return ::write(descriptor_, from, chunk); });
+    if (written < 0) return errno;
+    from += written;
+    bytes -= static_cast<size_t>(written);
+  }
+  return 0;
+}
+
+// After a failed fsync the kernel may have dropped the bytes and forgotten the error, so it is never tried
+// twice.
+int OutputFile::sync_and_close() {
+  int code = ask_hook(FileOperation::sync, name_);
+  if (!code) code = code_of([&] { return ::fsync(descriptor_); });
+  int closed = ::close(descriptor_) < 0 && errno != EINTR ? errno : 0;
+  descriptor_ = -1;
+  return code ? code : closed;
+}
+
+InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
+  // Without O_NONBLOCK, opening a pipe would wait for its writer for ever.
+  descriptor_ = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
+  if (descriptor_ < 0) fail_input("cannot read '{}': {}", path.string(), error_text(errno));
+  struct stat status {};
+  int code = code_of([&] { return ::fstat(descriptor_, &status); });
+  if (code == 0 && S_ISREG(status.st_mode)) {
+    size_ = static_cast<uint64_t>(status.st_size);
+    return;
+  }
+  ::close(descriptor_);
+  fail_input("cannot read '{}': {}", path.string(), code ? error_text(code) : "it is not a regular file");
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+void InputFile::read(void* data, size_t bytes) {
+  char* to = static_cast<char*>(data);
+  while (bytes > 0) {
+    ssize_t got = uninterrupted([&] { return ::read(descriptor_, to, bytes); });
+    if (got < 0) fail_input("cannot read '{}': {}", path_.string(), error_text(errno));
+    if (got == 0) fail_input("cannot read '{}': it ends too early", path_.string());
+    to += got;
+    bytes -= static_cast<size_t>(got);
+  }
+}
+
+std::string read_file(const std::filesystem::path& path, uint64_t limit) {
+  InputFile file(path);
+  if (file.size() > limit)
+    fail_input("'{}' has {} bytes where at most {} are expected", path.string(), file.size(), limit);
+  std::string text(file.size(), '\0');
+  file.read(text.data(), text.size());
+  return text;
+}
+
+void write_durably(const std::filesystem::path& path, std::string_view text) {
+  std::string name = path.filename().string(), temporary = "." + name + ".tmp";
+  Folder folder(path.has_parent_path() ? path.parent_path() : ".");
+  OutputFile file;
+  int code = file.create(folder, temporary.c_str());
+  if (!code) code = file.write(text.data(), text.size());
+  if (!code) code = file.sync_and_close();
+  if (!code) code = folder.rename(temporary.c_str(), name.c_str());
+  if (!code) code = folder.sync();
+  if (!code) return;
+  (void)folder.remove_file(temporary.c_str());
+  fail("cannot write '{}': {}", path.string(), error_text(code));
+}
+
+}  // namespace plimsoll
