@@ -1,5 +1,5 @@
-// `--metrics FILE`: one JSON object a line for each step and evaluation, appended whole, so a reader never sees half a line.
-// No allocation, no throw after opening.
+// `--metrics FILE`: one JSON object a line for each step and evaluation, appended whole, so a reader never
+// sees half a line. No allocation, no throw after opening.
 #pragma once
 #include <filesystem>
 #include <string_view>
@@ -10,7 +10,8 @@ namespace plimsoll {
 
 class MetricsFile {
  public:
-  // Appends to `path`, creating it; InputError if that cannot be done. A torn last line of a crash is closed first.
+  // Appends to `path`, creating it; InputError if that cannot be done. A torn last line of a crash is closed
+  // first.
   explicit MetricsFile(const std::filesystem::path& path);
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;

@@ -1,6 +1,6 @@
 // The words of the run file: one plain struct a table, written by RunRecord and read back by RunReader.
-// A negative integer or a NaN means "not known" and is stored as NULL. Times are seconds of a monotonic clock since
-// the run began; sizes are bytes.
+// A negative integer or a NaN means "not known" and is stored as NULL. Times are seconds of a monotonic clock
+// since the run began; sizes are bytes.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -52,10 +52,12 @@ struct MemoryRow {
 // A process is (pid, start time): a reused pid is a new process.
 struct ProcessRow {
   int64_t pid = 0;
-  int64_t start_time = 0;               // clock ticks since boot, as in /proc/PID/stat
-  int64_t parent = unknown_count;       // id of the parent's row in this file
-  double first_seen = unknown_real;     // unknown: now
-  std::string_view name, arguments, role;  // arguments already masked by the caller
+  int64_t start_time = 0;            // clock ticks since boot, as in /proc/PID/stat
+  int64_t parent = unknown_count;    // id of the parent's row in this file
+  double first_seen = unknown_real;  // unknown: now
+  std::string_view name = {};
+  std::string_view arguments = {};  // already masked by the caller
+  std::string_view role = {};
 };
 
 struct ProcessSampleRow {
@@ -75,7 +77,7 @@ struct ProcessSampleRow {
 
 // One value of the memory plan: where it lies in the arena and from which node to which it lives.
 struct PlanRow {
-  std::string_view name, role;
+  std::string_view name = {}, role = {};
   int64_t offset = 0, bytes = 0;
   int64_t first = 0, last = 0;
 };

@@ -1,5 +1,5 @@
-// Reads a run file, finished or still being written. Every call is one short read transaction, so a reader never
-// holds back the writer.
+// Reads a run file, finished or still being written. Every call is one short read transaction, so a reader
+// never holds back the writer.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -24,7 +24,7 @@ class RunReader {
   };
   struct Session {  // a run and each of its resumptions
     std::string started, version;
-    double time = 0;    // where it begins on the run's own clock
+    double time = 0;   // where it begins on the run's own clock
     int64_t step = 0;  // steps done before it
   };
   struct Memory : MemoryRow {
@@ -59,8 +59,8 @@ class RunReader {
   std::vector<EvaluationRow> evaluations() const;
   std::vector<Memory> memory() const;
   std::vector<Process> processes() const;
-  std::vector<ProcessSampleRow> process_samples() const;             // all, in order of time
-  std::vector<ProcessSampleRow> process_samples(int64_t id) const;   // of one process
+  std::vector<ProcessSampleRow> process_samples() const;            // all, in order of time
+  std::vector<ProcessSampleRow> process_samples(int64_t id) const;  // of one process
   std::vector<Phase> phases() const;
   std::vector<Event> events() const;
   std::vector<PlanValue> plan() const;
