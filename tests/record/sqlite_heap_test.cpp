@@ -21,7 +21,7 @@ struct Fixture {
 }  // namespace
 
 TEST(BuddyHeap, BlocksNeverOverlapAndAllComesBack) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     auto fixture = std::make_unique<Fixture>();
     BuddyHeap& heap = fixture->heap;
     std::map<unsigned char*, size_t> live;
@@ -50,7 +50,7 @@ TEST(BuddyHeap, BlocksNeverOverlapAndAllComesBack) {
     RC_ASSERT(heap.is_valid());
     RC_ASSERT(heap.use().used == 0u);
     RC_ASSERT(static_cast<bool>(heap.allocate(Fixture::bytes)));  // merged into one again
-  });
+  }));
 }
 
 TEST(BuddyHeap, WhatDoesNotFitIsRefusedAndCounted) {

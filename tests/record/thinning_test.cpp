@@ -16,7 +16,7 @@
 namespace plimsoll {
 
 TEST(Thinning, AGroupKeepsItsExtremesAndFewRows) {
-  rc::check([](const std::vector<std::pair<int16_t, int16_t>>& values, uint32_t unknown) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::pair<int16_t, int16_t>>& values, uint32_t unknown) {
     std::vector<ThinningRow> group;
     for (size_t i = 0; i < std::min(values.size(), thinning_group); ++i)
       group.push_back(
@@ -32,11 +32,11 @@ TEST(Thinning, AGroupKeepsItsExtremesAndFewRows) {
         }
         RC_ASSERT(all == kept);
       }
-  });
+  }));
 }
 
 TEST(Thinning, MinimaAndMaximaOfEverySeriesSurviveAndTheFileStaysSmall) {
-  rc::check([](uint64_t seed) {
+  EXPECT_TRUE(rc::check([](uint64_t seed) {
     test::Folder folder;
     const CounterRng random(seed, Stream::sampling);
     const auto path = folder.path / "run.db";
@@ -86,7 +86,7 @@ TEST(Thinning, MinimaAndMaximaOfEverySeriesSurviveAndTheFileStaysSmall) {
       RC_ASSERT(rss_kept[p].least == rss[p].least && rss_kept[p].most == rss[p].most);
       RC_ASSERT(pss_kept[p].least == pss[p].least && pss_kept[p].most == pss[p].most);
     }
-  });
+  }));
 }
 
 TEST(Thinning, ManyShortLivedProcessesStayBounded) {
