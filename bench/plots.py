@@ -31,10 +31,11 @@ def bars(title, rows):
     """rows: (name, ratio, pass mark, aim); one bar each, the marks as ticks across it."""
     width, left, step, top = 720, 90, 34, 50
     height = top + step * len(rows) + 30
-    largest = max(max(row[1:]) for row in rows) * 1.1
+    smallest = min(0.9, *(row[1] * 0.9 for row in rows))  # logarithmic, so that 1.2 can be read beside 20
+    largest = max(max(row[1:]) for row in rows)
 
     def x_of(value):
-        return left + (width - left - 70) * value / largest
+        return left + (width - left - 70) * math.log(value / smallest) / math.log(largest / smallest)
 
     parts = [text(width / 2, 24, title, extra='font-weight="bold"')]
     for index, (name, ratio, passing, aim) in enumerate(rows):
@@ -45,7 +46,9 @@ def bars(title, rows):
         parts.append(text(x_of(max(ratio, aim)) + 8, y + 16, f"{ratio:.2f}", "start"))
         parts.append(line(x_of(passing), y - 2, x_of(passing), y + 26, "#24292f", 'stroke-width="2"'))
         parts.append(line(x_of(aim), y - 2, x_of(aim), y + 26, "#24292f", 'stroke-dasharray="3 3"'))
-    parts.append(text(width / 2, height - 8, "PyTorch's time / ours; solid: pass, dashed: aim"))
+    parts.append(line(x_of(1), top - 6, x_of(1), top + step * len(rows), "#7a7f87"))
+    parts.append(text(x_of(1), top - 10, "equal"))
+    parts.append(text(width / 2, height - 8, "PyTorch's time / ours, logarithmic; solid: pass, dashed: aim"))
     return document(width, height, parts)
 
 
@@ -62,7 +65,7 @@ def panel(x, y, width, height, title, series):
 
     parts = [text(x + width / 2, y - 10, title), line(x, y, x, y + height), line(x, y + height, x + width, y + height)]
     for value in sorted({p[0] for p in points}):
-        parts.append(text(place((value, high_y))[0], y + height + 16, short(value)))
+        parts.append(text(place((value, high_y))[0], y + height + 16, value))
     for tick in range(5):
         value = low_y * (high_y / low_y) ** (tick / 4)
         level = place((low_x, value))[1]

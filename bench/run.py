@@ -24,7 +24,6 @@ import tables
 from configs import CONFIGS
 from sides import ROOT, Failed, OtherWork, Plimsoll, Torch, busy_process, find_torch
 
-QUIET = 0.10  # share of a core other processes may take in a round before it is run again
 QUICK_CONFIGS = ("tiny1", "tiny4", "small1", "small", "nano")
 PARTS = ("training", "generation", "busy", "first", "presets", "scaling")
 
@@ -93,7 +92,7 @@ def quiet_rounds(ours, servers, options):
     rounds = []
     while len(rounds) < 2 * options.rounds:
         rounds.append(one_round(len(rounds), ours, servers, options.seconds))
-        if sum(r["other_work"] <= QUIET for r in rounds) >= options.rounds:
+        if sum(r["other_work"] <= tables.QUIET for r in rounds) >= options.rounds:
             break
     return sorted(rounds, key=lambda r: r["other_work"])[: options.rounds]
 

@@ -1,5 +1,7 @@
 """How cost grows: time per token and the plan's total against layers, width, context and batch, each varied alone."""
 
+import math
+
 import plots
 from configs import Config
 from sides import Failed
@@ -38,6 +40,17 @@ def measure(plimsoll, quick, seconds, say):
         except Failed as reason:
             say(f"scaling over {field}: {reason}")
     return results
+
+
+def growth(field, points):
+    """From the middle of a sweep to its end: by what factor time grew beyond the work, and the power of the field by which the
+    plan grew. A cost that hides something quadratic shows as a factor well above 1 or a power above 1 (2 for the width)."""
+    middle, last = points[len(points) // 2], points[-1]
+
+    def grown(what):
+        return last[what] / middle[what]
+
+    return grown("us_per_token") / grown("flops_per_token"), math.log(grown("plan_bytes")) / math.log(grown(field))
 
 
 def draw(results):

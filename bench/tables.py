@@ -1,8 +1,10 @@
 """The benchmark's results as text for a terminal and as Markdown for docs/performance.md."""
 
+import scaling
 from configs import CONFIGS
 
 MB = 1e6
+QUIET = 0.10  # share of a core other processes may take in a round; PyTorch slows down more than we do beside them
 
 
 def number(value, digits=3):
@@ -16,6 +18,10 @@ def marked(value, reached, suffix=""):
     return number(value) + suffix + ("" if value is None else " ok" if reached else " SHORT")
 
 
+def disturbed(result):
+    return result.get("other_work", 0) > QUIET
+
+
 def training_rows(results):
     header = ["config", "ours ms", "eager ms", "compile ms", "ratio", "pass / aim", "tokens/s", "PyTorch tokens/s"]
     header += ["GFLOP/s", "of sgemm peak", "RSS MB", "limit", "PyTorch RSS MB", "plan MB", "spread", "other work"]
@@ -27,7 +33,7 @@ def training_rows(results):
             number(r.get("ms_per_step")),
             number(r.get("eager_ms")),
             number(r.get("compile_ms")),
-            marked(ratio, ratio and ratio >= config.passing),
+            number(ratio) + " DISTURBED" if ratio and disturbed(r) else marked(ratio, ratio and ratio >= config.passing),
             f"{config.passing:g} / {config.aim:g}",
             number(r.get("tokens_per_second")),
             number(r.get("torch_tokens_per_second")),
@@ -67,6 +73,10 @@ def further_rows(results):
     for name, t in results.get("presets", {}).items():
         rate = t.get("iterations_per_second")
         rows.append([f"{name}, iterations/s", marked(rate, rate and rate >= t["claimed"]), "–", f"claimed before: {t['claimed']:,}"])
+    for field, points in results.get("scaling", {}).items():
+        beyond, power = scaling.growth(field, points)
+        note = f"{points[len(points) // 2][field]} to {points[-1][field]}; the plan grows with power {power:.2f}"
+        rows.append([f"growth of time over growth of work, {field}", number(beyond), "–", note])
     return rows
 
 
@@ -96,6 +106,8 @@ def heading(facts):
 def report(results, form):
     """form: plain or markdown."""
     parts = [heading(results["facts"]), form(training_rows(results["training"]))]
+    if any(map(disturbed, results["training"].values())):
+        parts.append("DISTURBED: other work took more than a tenth of a core in most rounds, so that ratio proves nothing; run it again.")
     further = further_rows(results)
     if len(further) > 1:
         parts.append(form(further))

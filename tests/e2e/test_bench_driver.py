@@ -59,6 +59,8 @@ def main():
         assert "4,000 ok" in done.stdout and "50 SHORT" in done.stdout, done.stdout
         assert results["time_to_first_step"]["ours"] > 0
         assert set(results["scaling"]) == {"layers", "dim", "context", "batch"}
+        growth = next(line for line in done.stdout.splitlines() if "growth of work, layers" in line)
+        assert "power 1.00" in growth, growth
         ElementTree.parse(f"{folder}/out/scaling.svg")
         assert (Path(folder) / "out" / "table.md").read_text().count("|---") > 0
 
