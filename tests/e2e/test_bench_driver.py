@@ -10,7 +10,7 @@ from pathlib import Path
 
 DRIVER = Path(__file__).resolve().parents[2] / "bench" / "run.py"
 
-# Times rise from call to call (1, 2, 3 … ms), so that a median differs from a mean, a first and a last value.
+# Times rise from call to call (1, 4, 9 … ms), so that a median differs from a mean, a first and a last value.
 STAND_IN = """#!{python}
 import json, pathlib, sys
 words = sys.argv[1:]
@@ -31,7 +31,7 @@ count = pathlib.Path({folder!r}) / "count"
 n = int(count.read_text()) + 1 if count.exists() else 1
 count.write_text(str(n))
 print("human text that is not JSON")
-print(json.dumps({{"config": "tiny1", "ms_per_step": 1.0 if n == 1 else 2.0 if n == 2 else 9.0, "tokens_per_second": 100.0,
+print(json.dumps({{"config": "tiny1", "ms_per_step": n * n, "tokens_per_second": 100.0,
     "gflops": 30.0, "sgemm_peak_gflops": 40.0, "peak_rss_bytes": 25_000_000, "plan_bytes": 1_000_000, "parameters": 43400}}))
 """
 
