@@ -238,8 +238,8 @@ def main():
     options = parse_arguments()
     python, torch_version = (None, None) if options.no_torch else find_torch(options.install_torch)
     if not python:
-        say("PyTorch is left out as asked." if options.no_torch else
-            "PyTorch is not installed here: only our column follows (--install-torch or $PLIMSOLL_PYTHON gives the other).")  # fmt: skip
+        absent = "PyTorch is not installed here, only our column follows; --install-torch or $PLIMSOLL_PYTHON gives the other."
+        say("PyTorch is left out as asked." if options.no_torch else absent)
     plimsoll = Plimsoll(options.program, options.threads)
     results = {"facts": facts_about(plimsoll, torch_version, options), "training": {}}
     if {"training", "busy"} & set(options.only):

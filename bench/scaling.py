@@ -61,6 +61,7 @@ def draw(results):
         measured = [(p[field], p["us_per_token"]) for p in points]
         work = [(p[field], p["flops_per_token"] * scale) for p in points]
         times.append((f"µs per token against {field}", [("measured", measured, False), ("as the work grows", work, True)]))
-        plans.append((f"plan, bytes, against {field}", [("the plan's total", [(p[field], p["plan_bytes"]) for p in points], False)]))
+        totals = [(p[field], p["plan_bytes"]) for p in points]
+        plans.append((f"plan, bytes, against {field}", [("the plan's total", totals, False)]))
     base = ", ".join(f"{field} {value}" for field, value in BASE.items())
     return plots.panels(f"One field varied at a time from {base}", [times, plans])

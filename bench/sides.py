@@ -119,7 +119,7 @@ class Torch:
 
 
 def find_torch(install):
-    """The first Python that can import torch, and its version: $PLIMSOLL_PYTHON, build/venv, python3. (None, None) if none can."""
+    """The first of $PLIMSOLL_PYTHON, build/venv and python3 that can import torch, and its version; (None, None) if none can."""
     venv = ROOT / "build" / "venv"
     if install and not (venv / "bin" / "python").exists():
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)

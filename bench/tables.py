@@ -72,7 +72,8 @@ def further_rows(results):
         ])  # fmt: skip
     for name, t in results.get("presets", {}).items():
         rate = t.get("iterations_per_second")
-        rows.append([f"{name}, iterations/s", marked(rate, rate and rate >= t["claimed"]), "–", f"claimed before: {t['claimed']:,}"])
+        ours = marked(rate, rate and rate >= t["claimed"])
+        rows.append([f"{name}, iterations/s", ours, "–", f"claimed before: {t['claimed']:,}"])
     for field, points in results.get("scaling", {}).items():
         beyond, power = scaling.growth(field, points)
         note = f"{points[len(points) // 2][field]} to {points[-1][field]}; the plan grows with power {power:.2f}"
@@ -107,7 +108,7 @@ def report(results, form):
     """form: plain or markdown."""
     parts = [heading(results["facts"]), form(training_rows(results["training"]))]
     if any(map(disturbed, results["training"].values())):
-        parts.append("DISTURBED: other work took more than a tenth of a core in most rounds, so that ratio proves nothing; run it again.")
+        parts.append("DISTURBED: other work took more than a tenth of a core in most rounds; that ratio proves nothing.")
     further = further_rows(results)
     if len(further) > 1:
         parts.append(form(further))
