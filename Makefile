@@ -25,5 +25,9 @@ train: build
 test: build
 	cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
 
+# Ours and PyTorch in alternating rounds; FLAGS=--quick for the short form.
+bench: build
+	python3 bench/run.py $(FLAGS)
+
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out
