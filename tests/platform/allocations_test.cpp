@@ -68,6 +68,13 @@ TEST_F(Allocations, ALoadedLibrarysAllocationsAreCounted) {
   dlclose(library);
 }
 
+// A library loaded later binds to whatever the global scope holds under these names.
+TEST_F(Allocations, LibrariesLoadedLaterFindEveryDoor) {
+  for (const char* name : {"malloc", "calloc", "realloc", "reallocarray", "memalign", "posix_memalign",
+                           "aligned_alloc", "valloc", "pvalloc", "free"})
+    EXPECT_NE(dlsym(RTLD_DEFAULT, name), dlsym(RTLD_NEXT, name)) << name;
+}
+
 TEST_F(Allocations, OtherThreadsAreCountedAndNoneIsLost) {
   uint64_t count = counted([] {
     std::vector<std::thread> threads;

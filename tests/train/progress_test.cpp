@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <string>
 
 #include "platform/allocations.hpp"
@@ -35,6 +34,18 @@ class Page {
  private:
   int file_;
 };
+
+// What of a line takes columns: an escape sequence runs from ESC to its letter.
+std::string without_escapes(const std::string& text) {
+  std::string rest;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b')
+      i = text.find_first_of("mK", i);
+    else
+      rest += text[i];
+  }
+  return rest;
+}
 
 class ProgressLine : public testing::Test {
  protected:
@@ -123,7 +134,6 @@ TEST_F(ProgressLine, NoColourAndNoUnicodeWhereTheyAreNotWanted) {
 }
 
 TEST_F(ProgressLine, FitsAnyWidth) {
-  const std::regex escapes("\x1b\\[[0-9]*[mK]");
   for (int columns = 1; columns < 160; ++columns) {
     Page page;
     ProgressOptions narrow = options(terminal, columns);
@@ -131,7 +141,7 @@ TEST_F(ProgressLine, FitsAnyWidth) {
     fake_time = 0;
     Progress progress(narrow);
     run(progress, 300, -0.001);
-    std::string text = page.text(), line = std::regex_replace(text.substr(text.rfind('\r') + 1), escapes, "");
+    std::string text = page.text(), line = without_escapes(text.substr(text.rfind('\r') + 1));
     auto width = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
     EXPECT_LE(width, std::max(columns - 1, 1)) << line;
     EXPECT_GE(width, 1);
@@ -161,6 +171,7 @@ TEST_F(ProgressLine, NumbersOutOfTheOrdinaryAreSurvived) {
 }
 
 TEST_F(ProgressLine, FollowingARunAllocatesNothing) {
+  if (!allocations_counted()) GTEST_SKIP() << "a sanitizer owns malloc";
   for (auto style : {plain, terminal}) {
     Progress progress(options(style));
     run(progress, 100, -0.001);
