@@ -15,12 +15,13 @@ ValueId Gpt::add(Graph& graph, std::string name, Type type, float spread) {
 }
 
 Gpt::Gpt(Graph& graph, const GptShape& shape) : shape_(shape) {
-  const auto& s = shape;
+  if (shape_.positions == 0) shape_.positions = shape_.context;
+  const auto& s = shape_;
   if (s.dim % s.heads) fail("[gpt] dim {} is not divisible by {} heads", s.dim, s.heads);
   const float spread = 0.02f, residual = spread / std::sqrt(2.f * static_cast<float>(s.layers));
   constexpr float bias = 0, gain = -1;
   wte_ = add(graph, "wte.weight", {{s.vocab, s.dim}}, spread);
-  wpe_ = add(graph, "wpe.weight", {{s.context, s.dim}}, spread);
+  wpe_ = add(graph, "wpe.weight", {{s.positions, s.dim}}, spread);
   for (int64_t l = 0; l < s.layers; ++l) {
     const std::string h = fmt::format("h.{}.", l);
     Block b{};
@@ -47,7 +48,7 @@ Gpt::Gpt(Graph& graph, const GptShape& shape) : shape_(shape) {
 uint64_t Gpt::count() const {
   const auto d = static_cast<uint64_t>(shape_.dim), f = static_cast<uint64_t>(shape_.ff), v = static_cast<uint64_t>(shape_.vocab);
   const uint64_t block = 4 * d + 3 * d * d + 3 * d + d * d + d + 2 * d * f + f + d;
-  return v * d + static_cast<uint64_t>(shape_.context) * d + static_cast<uint64_t>(shape_.layers) * block + 2 * d +
+  return v * d + static_cast<uint64_t>(shape_.positions) * d + static_cast<uint64_t>(shape_.layers) * block + 2 * d +
          (shape_.tied ? 0 : v * d) + (shape_.head_bias ? v : 0);
 }
 

@@ -12,6 +12,7 @@ namespace plimsoll {
 struct GptShape {
   int64_t layers = 2, heads = 4, dim = 128, ff = 512, context = 64, vocab = 35;
   bool tied = false, head_bias = true;
+  int64_t positions = 0;  // rows of the position table; 0: as many as context
 };
 
 struct Parameter {

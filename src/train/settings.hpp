@@ -40,7 +40,8 @@ struct Settings {
   int log_every = 100, eval_every = 500, eval_batches = 20, sample_every = 500, sample_length = 100;
   std::string prompt;
   int checkpoint_every = 1000, keep = 3;
-  std::string out = "runs/latest", resume, metrics;
+  std::string out;  // empty: runs/PRESET, numbered where that is taken
+  std::string resume, metrics;
 
   bool operator==(const Settings&) const = default;
 };

@@ -77,7 +77,7 @@ const Setting table[] = {
      "steps between checkpoints; 0: only at the end", 0, a_billion, change},
     {"Along the way", "keep", &Settings::keep, "N", "newest checkpoints to keep, besides the best", 1,
      1000000, change},
-    {"Along the way", "out", &Settings::out, "FOLDER", "run folder to write to", 0, 0, change},
+    {"Along the way", "out", &Settings::out, "FOLDER", "run folder to write to; empty: runs/PRESET, numbered where taken", 0, 0, change},
     {"Along the way", "resume", &Settings::resume, "PATH", "run folder or checkpoint to continue", 0, 0,
      change},
     {"Along the way", "metrics", &Settings::metrics, "FILE", "also write metrics as JSON lines", 0, 0,

@@ -1,0 +1,75 @@
+#include "train/describe.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+#include "base/units.hpp"
+
+namespace plimsoll {
+
+std::string plan_table(const Plan& plan) {
+  std::string text = fmt::format("Memory plan: {} (lower bound {}, +{:.2f} %)\n", format_bytes(plan.total), format_bytes(plan.lower_bound),
+                                 100 * (double(plan.total) / double(plan.lower_bound) - 1));
+  for (int r = 0; r < role_count; ++r)
+    if (plan.by_role[size_t(r)])
+      text += fmt::format("  {:<12}{:>10}\n", role_name(Role(r)), format_bytes(plan.by_role[size_t(r)]));
+  text.pop_back();
+  return text;
+}
+
+std::string largest_values(const Graph& graph, const Plan& plan, int count) {
+  std::vector<ValueId> roots;
+  for (size_t i = 0; i < plan.at.size(); ++i)
+    if (plan.at[i].storage == ValueId(i)) roots.push_back(ValueId(i));
+  std::stable_sort(roots.begin(), roots.end(), [&](ValueId a, ValueId b) { return plan.at[size_t(a)].bytes > plan.at[size_t(b)].bytes; });
+  roots.resize(std::min(roots.size(), size_t(count)));
+  std::string text = "Largest values:\n";
+  for (ValueId id : roots) {
+    const Place& place = plan.at[size_t(id)];
+    const std::string when = place.list < 0 ? "always" : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
+    text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes), role_name(graph[id].role), graph[id].name,
+                        graph[id].type.shape.text(), when);
+  }
+  text.pop_back();
+  return text;
+}
+
+std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan) {
+  std::vector<PlanRow> rows;
+  const int64_t nodes = graph.lists().empty() ? 0 : int64_t(graph.lists()[0].nodes().size());
+  for (size_t i = 0; i < plan.at.size(); ++i) {
+    const Place& place = plan.at[i];
+    if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
+    rows.push_back({graph[ValueId(i)].name, role_name(graph[ValueId(i)].role), int64_t(place.offset), int64_t(place.bytes),
+                    place.list < 0 ? 0 : place.first, place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
+  }
+  return rows;
+}
+
+void describe_run(Progress& progress, const Settings& s, const Runtime& runtime, const Corpus& corpus, const kernels::Backend& gemm,
+                  const std::string& folder) {
+  progress.note(fmt::format("Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} parameters", s.preset, s.layers,
+                            s.heads, s.dim, s.ff, s.context, runtime.program.model->shape().vocab, s.tied ? "tied" : "untied",
+                            format_count(runtime.program.model->count())));
+  const auto floor = corpus.floor(s.context);
+  progress.note(fmt::format("Data: {}{}", corpus.description(), floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
+  progress.note(fmt::format("Gemm: {} | Threads: {} | Batch: {} x {} | Out: {}", gemm.description, runtime.threads(), s.batch, s.accumulate, folder));
+  progress.note(plan_table(runtime.plan));
+}
+
+double seconds_since_process_start() {
+  // Field 22 of stat, after the parenthesised name: start time in clock ticks since boot.
+  std::ifstream file("/proc/self/stat");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) fields >> field;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9 - std::stod(field) / double(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace plimsoll

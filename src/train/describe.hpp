@@ -1,0 +1,26 @@
+// What people are told before step 1, and how a plan reads.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "data/corpus.hpp"
+#include "record/rows.hpp"
+#include "train/progress.hpp"
+#include "train/runtime.hpp"
+
+namespace plimsoll {
+
+// Model, parameters, data, backend, threads and the memory plan by role.
+void describe_run(Progress& progress, const Settings& settings, const Runtime& runtime, const Corpus& corpus,
+                  const kernels::Backend& gemm, const std::string& folder);
+
+// "Memory plan: 7.23 MB (lower bound 7.19 MB, +0.4 %)" and a line a role.
+std::string plan_table(const Plan& plan);
+// The values that take the most bytes, one a line.
+std::string largest_values(const Graph& graph, const Plan& plan, int count);
+// Every value that owns bytes, for the record. Names point into the graph.
+std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan);
+
+double seconds_since_process_start();
+
+}  // namespace plimsoll

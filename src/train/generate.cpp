@@ -1,0 +1,73 @@
+#include "train/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.hpp"
+
+namespace plimsoll {
+
+Generator::Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_text)
+    : runtime_(runtime),
+      tokenizer_(tokenizer),
+      context_(static_cast<size_t>(runtime.program.model->shape().context)),
+      candidates_(static_cast<size_t>(runtime.program.model->shape().vocab)) {
+  text_.reserve(static_cast<size_t>(longest_text) * 4 + 64);
+}
+
+void Generator::start() { filled_ = 0; }
+
+void Generator::feed(int32_t token) {
+  if (filled_ == context_.size()) {  // full: begin again with its last half
+    const size_t keep = std::max<size_t>(1, context_.size() / 2);
+    std::copy(context_.end() - static_cast<long>(keep), context_.end(), context_.begin());
+    filled_ = 0;
+    for (size_t i = 0; i < keep && i + 1 < context_.size(); ++i) feed(context_[i]);
+  }
+  context_[filled_] = token;
+  *runtime_.executor.tokens(runtime_.program.token) = token;
+  runtime_.executor.run(runtime_.program.generate, Moment{.position = static_cast<int>(filled_)});
+  ++filled_;
+}
+
+int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
+  const float* logits = runtime_.executor.data(runtime_.program.logits);
+  const int known = tokenizer_.vocabulary();  // a fixed vocabulary may be larger than what the data uses
+  auto& c = candidates_;
+  for (int i = 0; i < known; ++i) c[static_cast<size_t>(i)] = {logits[i], i};
+  const auto end = c.begin() + known;
+  if (options.temperature <= 0) return std::max_element(c.begin(), end)->second;
+  auto higher = [](const auto& a, const auto& b) { return a.first > b.first || (a.first == b.first && a.second < b.second); };
+  auto last = end;
+  if (options.top_k > 0 && options.top_k < known) last = c.begin() + options.top_k;
+  if (last != end || options.top_p < 1) std::partial_sort(c.begin(), last, end, higher);
+  float top = c.front().first;
+  for (auto i = c.begin(); i != last; ++i) top = std::max(top, i->first);
+  double sum = 0;
+  for (auto i = c.begin(); i != last; ++i) sum += i->first = static_cast<float>(std::exp((i->first - top) / options.temperature));
+  if (options.top_p < 1) {  // the likeliest tokens that together hold top_p
+    double held = 0;
+    for (auto i = c.begin(); i != last; ++i)
+      if ((held += i->first) >= options.top_p * sum) {
+        last = i + 1;
+        sum = held;
+        break;
+      }
+  }
+  double left = CounterRng(options.seed, Stream::sampling).uniform(counter) * sum;
+  for (auto i = c.begin(); i != last; ++i)
+    if ((left -= i->first) < 0) return i->second;
+  return (last - 1)->second;
+}
+
+std::string_view Generator::generate(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options) {
+  text_.clear();
+  for (int32_t token : prompt) tokenizer_.append(text_, token);
+  stream(prompt, length, options, [&](int32_t token) {
+    tokenizer_.append(text_, token);
+    return true;
+  });
+  return text_;
+}
+
+}  // namespace plimsoll

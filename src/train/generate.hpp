@@ -1,0 +1,51 @@
+// Text from a model, one token at a time through the cached list. All memory is set aside when it is made.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer.hpp"
+#include "train/runtime.hpp"
+
+namespace plimsoll {
+
+struct SamplingOptions {
+  double temperature = 1;  // 0: always the likeliest token
+  int top_k = 0;           // 0: all
+  double top_p = 1;
+  uint64_t seed = 1;
+};
+
+class Generator {
+ public:
+  Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_text);
+
+  // The prompt and `length` tokens more. The text stays valid until the next call. When the context is full, the
+  // model goes on from the last half of it.
+  std::string_view generate(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options);
+  // As generate, but hands over each new token as it comes; stops early when `each` returns false.
+  template <typename Each>
+  void stream(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options, Each&& each) {
+    start();
+    for (int32_t token : prompt) feed(token);
+    for (int i = 0; i < length; ++i) {
+      const int32_t token = draw(options, static_cast<uint64_t>(i));
+      if (!each(token)) return;
+      if (i + 1 < length) feed(token);
+    }
+  }
+
+ private:
+  void start();
+  void feed(int32_t token);
+  int32_t draw(const SamplingOptions& options, uint64_t counter);
+
+  Runtime& runtime_;
+  const Tokenizer& tokenizer_;
+  std::vector<int32_t> context_;   // tokens in the cache
+  size_t filled_ = 0;
+  std::vector<std::pair<float, int32_t>> candidates_;
+  std::string text_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,103 @@
+#include "train/run_folder.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "data/text_corpus.hpp"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint64_t largest_state = 16'000'000;
+
+bool holds_a_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "run.db", ignored) || fs::exists(folder / "run.json", ignored) || !list_checkpoints(folder).empty();
+}
+
+// runs/small, or runs/small-2, -3, … where that is taken.
+fs::path fresh_folder(const Settings& settings) {
+  if (!settings.out.empty()) {
+    if (holds_a_run(settings.out))
+      fail_input("{} holds a run already; continue it with --resume {}, or name another --out", settings.out, settings.out);
+    return settings.out;
+  }
+  fs::path folder = fs::path("runs") / settings.preset;
+  for (int n = 2; holds_a_run(folder); ++n) folder = fs::path("runs") / fmt::format("{}-{}", settings.preset, n);
+  return folder;
+}
+
+}  // namespace
+
+Start find_start(const SettingsSources& sources) {
+  Start start;
+  const fs::path from = resume_path(sources);
+  if (from.empty()) {
+    start.state.settings = resolve(sources);
+    start.folder = fresh_folder(start.state.settings);
+    return start;
+  }
+  std::error_code ignored;
+  if (!fs::exists(from, ignored)) fail_input("--resume {}: there is no such run or checkpoint", from.string());
+  const bool empty = fs::is_directory(from, ignored) && !fs::exists(from / "manifest.json", ignored) && list_checkpoints(from).empty();
+  if (empty) {
+    // A run that ended before its first checkpoint: everything it had was a function of its settings.
+    start.folder = from;
+    start.same_folder = true;
+    if (fs::exists(from / "run.json", ignored)) {
+      const RunState saved = parse_state(read_file(from / "run.json", largest_state));
+      start.state = saved;
+      start.state.settings = resolve(sources, &saved.settings);
+      if (auto difference = first_difference(saved.settings, start.state.settings)) fail_input("--resume {}: {}", from.string(), *difference);
+    } else {
+      start.state.settings = resolve(sources);
+    }
+    start.notes.push_back(fmt::format("{} has no checkpoint yet; starting from the beginning", from.string()));
+    return start;
+  }
+  const WholeCheckpoint whole = newest_whole(plimsoll::resolve(from));
+  start.notes = whole.warnings;
+  start.checkpoint = whole.checkpoint;
+  const RunState saved = parse_state(whole.state);
+  start.state = saved;
+  start.state.settings = resolve(sources, &saved.settings);
+  if (auto difference = first_difference(saved.settings, start.state.settings)) fail_input("--resume {}: {}", from.string(), *difference);
+  const fs::path home = fs::absolute(whole.checkpoint.folder).lexically_normal().parent_path();
+  start.folder = sources.command_line.contains("out") ? fs::path(start.state.settings.out) : home;
+  start.same_folder = fs::weakly_canonical(start.folder, ignored) == fs::weakly_canonical(home, ignored);
+  if (!start.same_folder && holds_a_run(start.folder))
+    fail_input("--out {} holds another run already; name another folder", start.folder.string());
+  return start;
+}
+
+std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer) {
+  if (settings.data.empty()) {
+    auto corpus = std::make_unique<GrammarCorpus>(settings.seed);
+    if (tokenizer && *tokenizer != corpus->tokenizer())
+      fail_input("the model was not trained on the embedded grammar; give --data FILE");
+    return corpus;
+  }
+  if (tokenizer) return std::make_unique<TextCorpus>(settings.data, *tokenizer);
+  return std::make_unique<TextCorpus>(settings.data, parse_tokenizer_kind(settings.tokenizer));
+}
+
+void bind_data(Start& start, const Corpus& corpus) {
+  RunState& state = start.state;
+  if (start.checkpoint || !state.fingerprint.empty()) {
+    if (state.fingerprint != corpus.fingerprint())
+      fail_input("the data is not what this run was trained on ({}); resuming would not continue it", corpus.description());
+    return;
+  }
+  state.tokenizer = corpus.tokenizer();
+  state.fingerprint = corpus.fingerprint();
+  state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
+  if (state.vocab < corpus.vocabulary())
+    fail_input("vocab: {} is too few for the data's {} characters; leave --vocab out", state.vocab, corpus.vocabulary());
+}
+
+SavedModel find_model(const std::filesystem::path& path) {
+  const WholeCheckpoint whole = newest_whole(plimsoll::resolve(path));
+  return {parse_state(whole.state), whole.checkpoint, whole.warnings};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,44 @@
+// Where a run lives and where it starts from: a fresh folder, or one that is continued.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/load.hpp"
+#include "data/corpus.hpp"
+#include "train/settings_sources.hpp"
+#include "train/state.hpp"
+
+namespace plimsoll {
+
+// Everything known before step 1.
+struct Start {
+  RunState state;                          // settings resolved; step 0 for a fresh run
+  std::filesystem::path folder;            // where this run writes
+  std::optional<Checkpoint> checkpoint;    // what to load, where there is something
+  bool same_folder = false;                // the checkpoint is of `folder`
+  std::vector<std::string> notes;          // damaged checkpoints passed over, and the like
+};
+
+// Reads the checkpoint or run folder named by --resume, or picks a fresh folder. Writes nothing. InputError for
+// everything that makes the run impossible.
+Start find_start(const SettingsSources& sources);
+
+// The corpus the settings name; with `tokenizer`, read as that model reads.
+std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer = nullptr);
+
+// Settles what depends on the data: tokenizer, vocabulary, fingerprint. InputError where a resumed run's data or
+// settings do not agree with what was saved.
+void bind_data(Start& start, const Corpus& corpus);
+
+// The model and tokenizer of a run or checkpoint, for sampling and evaluation.
+struct SavedModel {
+  RunState state;
+  Checkpoint checkpoint;
+  std::vector<std::string> notes;
+};
+SavedModel find_model(const std::filesystem::path& path);
+
+}  // namespace plimsoll

@@ -1,0 +1,101 @@
+#include "train/runtime.hpp"
+
+#include <sched.h>
+
+#include <cstring>
+
+namespace plimsoll {
+namespace {
+
+// Bytes of parameters and both moments.
+uint64_t state_bytes(const Program& program) {
+  uint64_t bytes = 0;
+  for (const Parameter& p : program.model->parameters()) bytes += 3 * (*program.graph)[p.id].type.bytes();
+  return bytes;
+}
+
+ValueId plan_staging(Program& program, bool wanted) {
+  if (!wanted) return no_value;
+  // Rows of a page: a shape that any size fits without overflow.
+  const auto floats = static_cast<int64_t>(state_bytes(program) / 4 + 1024);
+  return program.graph->value("checkpoint.staging", {{floats}}, Role::scratch, Keep::forever);
+}
+
+Mapping mapping_for(uint64_t bytes) {
+  // Huge pages spare the processor's translation tables, but round up to 2 MB: not worth it for small plans.
+  Mapping memory(bytes, bytes >= (16u << 20) ? Mapping::Pages::huge : Mapping::Pages::normal);
+  memory.touch();
+  return memory;
+}
+
+}  // namespace
+
+ProgramOptions program_options(const Settings& s, int vocab) {
+  ProgramOptions o;
+  o.shape = {.layers = s.layers, .heads = s.heads, .dim = s.dim, .ff = s.ff, .context = s.context, .vocab = vocab,
+             .tied = s.tied, .head_bias = s.head_bias, .positions = s.positions};
+  o.batch = s.batch;
+  o.accumulate = s.accumulate;
+  o.dropout = static_cast<float>(s.dropout);
+  o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
+             static_cast<float>(s.weight_decay)};
+  o.clip = static_cast<float>(s.clip);
+  o.evaluate_batch = s.batch;
+  return o;
+}
+
+int thread_count(const Settings& settings) {
+  if (settings.threads > 0) return settings.threads;
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+}
+
+Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging)
+    : program(record(options)),
+      staging_(plan_staging(program, staging)),
+      plan(make_plan(*program.graph, threads)),
+      pool_(threads),
+      memory_(mapping_for(plan.total)),
+      executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()), {.gemm = gemm.run}) {}
+
+void Runtime::initialise(uint64_t seed) {
+  for (const Parameter& p : program.model->parameters())
+    plimsoll::initialise(graph(), p, seed, executor.data(p.id), 0, graph()[p.id].type.elements());
+  for (const auto* moments : {&program.first_moment, &program.second_moment})
+    for (ValueId id : *moments) std::memset(executor.data(id), 0, graph()[id].type.bytes());
+}
+
+namespace {
+TensorSlot slot(const Graph& graph, const Executor& executor, ValueId id, const std::string& name) {
+  const Shape& shape = graph[id].type.shape;
+  TensorSlot out{name, {}, executor.data(id)};
+  for (int i = 0; i < shape.rank(); ++i) out.shape.push_back(shape[i]);
+  return out;
+}
+}  // namespace
+
+std::vector<TensorSlot> Runtime::model_slots() const {
+  std::vector<TensorSlot> slots;
+  for (const Parameter& p : program.model->parameters()) slots.push_back(slot(graph(), executor, p.id, graph()[p.id].name));
+  return slots;
+}
+
+std::vector<TensorSlot> Runtime::optimizer_slots() const {
+  std::vector<TensorSlot> slots;
+  for (const auto* moments : {&program.first_moment, &program.second_moment})
+    for (ValueId id : *moments) slots.push_back(slot(graph(), executor, id, graph()[id].name));
+  return slots;
+}
+
+std::span<std::byte> Runtime::staging() const {
+  if (staging_ == no_value) return {};
+  return {reinterpret_cast<std::byte*>(executor.data(staging_)), graph()[staging_].type.bytes()};
+}
+
+std::vector<TensorView> views(const std::vector<TensorSlot>& slots) {
+  std::vector<TensorView> out;
+  for (const TensorSlot& s : slots) out.push_back({s.name, s.shape, s.data});
+  return out;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,54 @@
+// A recorded program made real: planned, mapped, every page touched, ready to replay. From here on nothing is
+// allocated; what the plan says is what the process holds.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "checkpoint/safetensors.hpp"
+#include "graph/executor.hpp"
+#include "kernels/gemm/backend.hpp"
+#include "model/program.hpp"
+#include "platform/memory.hpp"
+#include "train/settings.hpp"
+
+namespace plimsoll {
+
+// The program a run with these settings records. `vocab` comes from the data.
+ProgramOptions program_options(const Settings& settings, int vocab);
+// Threads the settings mean here: 0 is every core this process may use.
+int thread_count(const Settings& settings);
+
+class Runtime {
+ public:
+  // With `staging`, room for a copy of parameters and moments is planned too, so that saving needs no waiting.
+  Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging);
+
+  // Starting values of parameters (a pure function of the seed) and zero moments.
+  void initialise(uint64_t seed);
+  std::vector<TensorSlot> model_slots() const;
+  std::vector<TensorSlot> optimizer_slots() const;  // empty where nothing trains
+  std::span<std::byte> staging() const;
+
+  const Graph& graph() const { return *program.graph; }
+  int threads() const { return pool_.threads(); }
+
+  // In the order they are made: each needs those before it.
+  Program program;
+
+ private:
+  ValueId staging_ = no_value;
+
+ public:
+  Plan plan;
+
+ private:
+  Pool pool_;
+  Mapping memory_;
+
+ public:
+  Executor executor;
+};
+
+std::vector<TensorView> views(const std::vector<TensorSlot>& slots);
+
+}  // namespace plimsoll

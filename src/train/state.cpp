@@ -1,0 +1,54 @@
+#include "train/state.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "train/settings_json.hpp"
+
+namespace plimsoll {
+
+RunState parse_state(std::string_view text) {
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (json.at("format") != 1) fail_input("state has format {}; this version reads 1", json.at("format").dump());
+    RunState state;
+    state.settings = from_json(json.at("settings"));
+    state.tokenizer = Tokenizer::from_json(json.at("tokenizer"));
+    state.vocab = json.at("vocab").get<int>();
+    if (state.vocab < state.tokenizer.vocabulary())
+      fail_input("state has a model vocabulary of {} for a tokenizer of {}", state.vocab, state.tokenizer.vocabulary());
+    state.fingerprint = json.at("data").get<std::string>();
+    state.step = json.at("step").get<uint64_t>();
+    if (json.at("best_loss").is_number()) state.best_loss = json.at("best_loss").get<double>();
+    state.best_step = json.at("best_step").get<uint64_t>();
+    return state;
+  } catch (const nlohmann::json::exception& e) {
+    fail_input("the run's state cannot be read ({}); it was not written by plimsoll or is damaged", e.what());
+  }
+}
+
+StateText::StateText(const RunState& constant) {
+  nlohmann::json json = {{"format", 1},
+                         {"settings", to_json(constant.settings)},
+                         {"tokenizer", constant.tokenizer.to_json()},
+                         {"vocab", constant.vocab},
+                         {"data", constant.fingerprint}};
+  text_ = json.dump();
+  text_.pop_back();  // the moving numbers follow before the brace
+  constant_ = text_.size();
+  text_.resize(constant_ + 512);
+}
+
+std::string_view StateText::write(uint64_t step, double best_loss, uint64_t best_step) {
+  char* at = text_.data() + constant_;
+  // The step is the cursor of everything that is drawn: batches, dropout masks and the schedule are functions of it.
+  auto end = std::isfinite(best_loss)
+                 ? fmt::format_to_n(at, 512, ",\"step\":{},\"rng\":{{\"counter\":{}}},\"best_loss\":{},\"best_step\":{}}}", step, step,
+                                    best_loss, best_step)
+                 : fmt::format_to_n(at, 512, ",\"step\":{},\"rng\":{{\"counter\":{}}},\"best_loss\":null,\"best_step\":{}}}", step,
+                                    step, best_step);
+  return {text_.data(), static_cast<size_t>(end.out - text_.data())};
+}
+
+}  // namespace plimsoll

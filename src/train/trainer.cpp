@@ -1,0 +1,337 @@
+#include "train/trainer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+#include "base/file.hpp"
+#include "checkpoint/store.hpp"
+#include "optim/schedule.hpp"
+#include "platform/allocations.hpp"
+#include "platform/memory.hpp"
+#include "platform/signals.hpp"
+#include "record/metrics_file.hpp"
+#include "record/run_record.hpp"
+#include "record/sqlite_heap.hpp"
+#include "train/describe.hpp"
+#include "train/evaluate.hpp"
+#include "train/generate.hpp"
+#include "train/progress.hpp"
+#include "train/settings_json.hpp"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t warm_iterations = 100;       // memory and allocations are counted from here on
+constexpr uint64_t background_limit = 64 << 20;  // larger states are saved in place rather than copied first
+constexpr double record_interval = 0.1;         // seconds between recorded steps
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+bool saves_in_background(const ProgramOptions& options) {
+  Graph graph;
+  return Gpt(graph, options.shape).count() * 12 <= background_limit;
+}
+
+// Mean of the last losses, for the final figure.
+class RecentLosses {
+ public:
+  void add(double loss) { ring_[count_++ % ring_.size()] = loss; }
+  double mean() const {
+    const size_t n = std::min(count_, ring_.size());
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) sum += ring_[i];
+    return n ? sum / double(n) : NAN;
+  }
+
+ private:
+  std::array<double, 100> ring_{};
+  size_t count_ = 0;
+};
+
+class Trainer {
+ public:
+  explicit Trainer(Start start, bool json);
+  TrainResult run();
+
+ private:
+  void prepare_folder();
+  void load_or_initialise();
+  void rehearse();
+  double step(uint64_t done);
+  void after_step(uint64_t iteration, double loss);
+  void evaluate_now(uint64_t iteration);
+  void sample_now(uint64_t iteration);
+  void save_now(uint64_t iteration);
+  void report_save_error();
+  void say(std::string_view text) { progress_.note(text); }
+  TrainResult finish(TrainResult::End end, uint64_t iterations);
+
+  Start start_;
+  const Settings& settings_ = start_.state.settings;
+  std::unique_ptr<Corpus> corpus_;
+  kernels::Backend gemm_;
+  ProgramOptions options_;
+  Runtime runtime_;
+  Batches batches_;
+  Evaluation evaluation_;
+  Schedule schedule_;
+  Generator generator_;
+  std::vector<int32_t> prompt_;
+  Progress progress_;
+  OwnMemory memory_;
+  StopRequest stop_;
+  std::optional<CheckpointStore> store_;
+  std::optional<RunRecord> record_;
+  std::optional<MetricsFile> metrics_;
+  StateText state_text_;
+  RecentLosses losses_;
+  std::optional<double> floor_;
+  double last_validation_ = NAN, best_loss_, first_step_seconds_ = 0;
+  uint64_t best_step_, saved_step_ = UINT64_MAX;
+  Clock::time_point began_ = Clock::now(), last_recorded_{};
+  uint64_t recorded_iteration_ = 0;
+  uint64_t warm_allocations_ = 0, warm_rss_ = 0;
+  std::string line_;  // for notes, reserved
+  bool record_error_said_ = false;
+};
+
+std::vector<int32_t> sample_prompt(const Settings& settings, const Corpus& corpus) {
+  if (!settings.prompt.empty()) return corpus.tokenizer().encode(settings.prompt);
+  // A window's first token: the newline before a sentence of the grammar, or whatever the text begins with.
+  std::vector<int32_t> first(1);
+  corpus.window(Split::train, 0, first);
+  return first;
+}
+
+std::unique_ptr<Corpus> corpus_for(Start& start) {
+  auto corpus = open_corpus(start.state.settings, start.checkpoint ? &start.state.tokenizer : nullptr);
+  bind_data(start, *corpus);
+  return corpus;
+}
+
+Trainer::Trainer(Start start, bool json)
+    : start_(std::move(start)),
+      corpus_(corpus_for(start_)),
+      gemm_(kernels::open_backend(settings_.gemm)),
+      options_(program_options(settings_, start_.state.vocab)),
+      runtime_(options_, thread_count(settings_), gemm_, saves_in_background(options_)),
+      batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context),
+      evaluation_(Evaluation::subset(*corpus_, settings_.context, uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
+      schedule_{settings_.lr, settings_.min_lr, uint64_t(settings_.warmup), uint64_t(settings_.iterations)},
+      generator_(runtime_, corpus_->tokenizer(), settings_.sample_length + 256),
+      prompt_(sample_prompt(settings_, *corpus_)),
+      progress_({.file = json ? 2 : 1, .log_every = settings_.log_every}),
+      state_text_(start_.state),
+      floor_(corpus_->floor(settings_.context)),
+      best_loss_(start_.state.best_loss),
+      best_step_(start_.state.best_step) {
+  line_.reserve(size_t(settings_.sample_length) * 4 + 1024);
+}
+
+// Nothing is written before here: everything that could be refused has been.
+void Trainer::prepare_folder() {
+  std::error_code error;
+  fs::create_directories(start_.folder, error);
+  if (error) fail_input("--out {}: {}; name a folder that can be written", start_.folder.string(), error.message());
+  const std::optional<uint64_t> resumed = start_.checkpoint && start_.same_folder ? std::optional(start_.state.step) : std::nullopt;
+  store_.emplace(start_.folder, resumed, settings_.keep);
+  store_->prepare(views(runtime_.model_slots()), views(runtime_.optimizer_slots()), state_text_.capacity(), runtime_.staging());
+  if (!fs::exists(start_.folder / "run.json", error)) write_durably(start_.folder / "run.json", state_text_.write(0, INFINITY, 0));
+  const RecordOptions options{.kind = RunKind::train};
+  record_.emplace(RunRecord::resume(start_.folder / "run.db", options, int64_t(start_.state.step)));
+  const nlohmann::json all = to_json(settings_);
+  for (const auto& [key, value] : all.items()) record_->configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
+  record_->configuration("parameters", std::to_string(runtime_.program.model->count()));
+  record_->configuration("gemm.chosen", gemm_.description);
+  record_->configuration("threads.chosen", std::to_string(runtime_.threads()));
+  if (floor_) record_->configuration("entropy_floor", fmt::format("{}", *floor_));
+  record_->clear_plan();
+  for (const PlanRow& row : plan_rows(runtime_.graph(), runtime_.plan)) record_->plan(row);
+  record_->commit();
+  if (!settings_.metrics.empty()) metrics_.emplace(settings_.metrics);
+}
+
+void Trainer::load_or_initialise() {
+  if (!start_.checkpoint) return runtime_.initialise(settings_.seed);
+  load(*start_.checkpoint, runtime_.model_slots(), runtime_.optimizer_slots());
+}
+
+// Runs the code of every later event once, so that its pages and the libraries' first-use memory are there before the
+// count begins. Reads parameters only; leaves no trace in the run.
+void Trainer::rehearse() {
+  generator_.generate(prompt_, 1, {});
+  evaluate(runtime_, Evaluation::subset(*corpus_, settings_.context, 1));
+}
+
+double Trainer::step(uint64_t done) {
+  const Program& program = runtime_.program;
+  const size_t tokens = size_t(settings_.batch) * size_t(settings_.context + 1);
+  const Moment now{.step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
+  runtime_.executor.run(program.train, now, [&](int micro) {
+    batches_.fill(done, micro * settings_.batch, {runtime_.executor.tokens(program.tokens), tokens});
+  });
+  return *runtime_.executor.data(program.loss);
+}
+
+void Trainer::evaluate_now(uint64_t iteration) {
+  record_->phase("evaluate");
+  last_validation_ = evaluate(runtime_, evaluation_);
+  record_->phase("train");
+  if (last_validation_ < best_loss_) best_loss_ = last_validation_, best_step_ = iteration;
+  const EvaluationRow row{.step = int64_t(iteration), .loss = last_validation_, .floor = floor_.value_or(unknown_real)};
+  record_->evaluation(row);
+  if (metrics_) metrics_->evaluation(row);
+  char text[256];
+  const auto end = floor_ ? fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f} | Entropy floor: {:.4f} (+{:.1f} %)", iteration,
+                                             last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
+                          : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration, last_validation_);
+  say({text, end.size});
+}
+
+void Trainer::sample_now(uint64_t iteration) {
+  record_->phase("sample");
+  line_.assign("Sample at ");
+  char number[32];
+  line_.append(number, fmt::format_to_n(number, sizeof number, "{}: ", iteration).size);
+  line_.append(generator_.generate(prompt_, settings_.sample_length, {.temperature = 0.8, .seed = settings_.seed + iteration}));
+  record_->phase("train");
+  say(line_);
+}
+
+void Trainer::save_now(uint64_t iteration) {
+  if (saved_step_ == iteration) return;
+  record_->phase("checkpoint");
+  report_save_error();
+  // Best by the newest evaluation: a checkpoint is the best one if it holds the parameters that were evaluated best.
+  store_->save(iteration, state_text_.write(iteration, best_loss_, best_step_), best_step_ == iteration);
+  saved_step_ = iteration;
+  record_->phase("train");
+}
+
+void Trainer::report_save_error() {
+  if (const auto error = store_->take_error()) {
+    saved_step_ = UINT64_MAX;
+    record_->event("checkpoint", *error);
+    say(fmt::format("warning: {}; the run goes on, earlier checkpoints are intact", *error));
+  }
+}
+
+void Trainer::after_step(uint64_t iteration, double loss) {
+  losses_.add(loss);
+  const uint64_t last = uint64_t(settings_.iterations);
+  auto due = [&](int every) { return every > 0 && (iteration % uint64_t(every) == 0 || iteration == last); };
+  if (due(settings_.eval_every)) evaluate_now(iteration);
+  const bool val = std::isfinite(last_validation_);
+  const uint64_t tokens = uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
+  const uint64_t rss = memory_.resident();
+  progress_.update({int(iteration), settings_.iterations, loss, floor_ ? *floor_ : last_validation_,
+                    floor_ ? std::string_view("floor") : val ? std::string_view("val") : std::string_view(), schedule_.at(iteration - 1), tokens,
+                    rss, runtime_.plan.total});
+  if (const double since = seconds_since(last_recorded_); since >= record_interval || iteration == last) {
+    const double speed = recorded_iteration_ ? double(iteration - recorded_iteration_) / since : unknown_real;
+    const StepRow row{.step = int64_t(iteration), .loss = loss, .learning_rate = schedule_.at(iteration - 1),
+                      .tokens_per_second = speed * double(tokens), .iterations_per_second = speed,
+                      .gradient_norm = options_.clip > 0 ? double(runtime_.executor.data(runtime_.program.clip)[1]) : unknown_real};
+    record_->step(row);
+    record_->memory({.step = int64_t(iteration), .rss = int64_t(rss)});
+    if (metrics_) metrics_->step(row);
+    last_recorded_ = Clock::now();
+    recorded_iteration_ = iteration;
+    if (!record_->error().empty() && !record_error_said_) {
+      record_error_said_ = true;
+      say(record_->error());
+    }
+  }
+  if (due(settings_.sample_every)) sample_now(iteration);
+  if (due(settings_.checkpoint_every)) save_now(iteration);
+}
+
+TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
+  const double seconds = seconds_since(began_);
+  const auto warm = iterations - start_.state.step >= 1;
+  TrainResult result;
+  result.end = end;
+  result.iterations = iterations;
+  result.parameters = runtime_.program.model->count();
+  result.loss = losses_.mean();
+  result.floor = floor_;
+  result.seconds = seconds;
+  result.plan_bytes = runtime_.plan.total;
+  result.plan_lower_bound_bytes = runtime_.plan.lower_bound;
+  result.gemm = gemm_.description;
+  result.threads = runtime_.threads();
+  result.folder = start_.folder.string();
+  const double done = double(iterations - start_.state.step);
+  result.iterations_per_second = done / seconds;
+  result.tokens_per_second = result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
+  result.seconds_to_first_step = first_step_seconds_;
+  if (end != TrainResult::End::diverged) {
+    store_->wait();
+    if (const auto error = store_->take_error()) {
+      progress_.finish();
+      throw Error(fmt::format("the last checkpoint could not be saved: {}; earlier ones are intact in {}", *error, start_.folder.string()));
+    }
+  }
+  if (allocations_counted() && warm) result.allocations_after_warmup = allocations() - warm_allocations_;
+  result.rss_after_warmup = warm_rss_;
+  result.rss_end = memory_.resident();
+  progress_.finish();
+  const Evaluation windows = final_windows(*corpus_, settings_.context);
+  if (end == TrainResult::End::finished) {
+    result.validation_loss = evaluate(runtime_, windows);
+    result.validation_targets = windows.targets();
+  } else {
+    result.validation_loss = last_validation_;
+  }
+  result.rss_peak = memory_.peak();
+  record_->commit();
+  return result;
+}
+
+TrainResult Trainer::run() {
+  load_or_initialise();
+  prepare_folder();
+  for (const std::string& note : start_.notes) say("note: " + note);
+  if (start_.checkpoint) say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
+  describe_run(progress_, settings_, runtime_, *corpus_, gemm_, start_.folder.string());
+  record_->phase("train");
+  rehearse();
+  began_ = last_recorded_ = Clock::now();
+  const uint64_t last = uint64_t(settings_.iterations), first = start_.state.step;
+  if (first >= last) say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first, last));
+  const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
+  for (uint64_t done = first; done < last; ++done) {
+    const double loss = step(done);
+    if (done == first) first_step_seconds_ = seconds_since_process_start();
+    if (!std::isfinite(loss)) {
+      record_->event("diverged", "loss is not a number");
+      store_->wait();
+      say(fmt::format("The loss is {} at iteration {}; stopped. The last good checkpoint is kept{}", loss, done + 1,
+                      store_->last_step() ? fmt::format(": step {}", *store_->last_step()) : " (there is none yet)"));
+      return finish(TrainResult::End::diverged, done + 1);
+    }
+    after_step(done + 1, loss);
+    if (done + 1 == warm) {
+      warm_rss_ = memory_.resident();
+      warm_allocations_ = allocations();
+    }
+    if (stop_.requested() && done + 1 < last) {
+      save_now(done + 1);
+      return finish(TrainResult::End::interrupted, done + 1);
+    }
+  }
+  save_now(last > first ? last : first);
+  return finish(TrainResult::End::finished, std::max(first, last));
+}
+
+}  // namespace
+
+TrainResult train(Start start, bool json) { return Trainer(std::move(start), json).run(); }
+
+}  // namespace plimsoll

@@ -1,0 +1,35 @@
+// The training loop: steps, and what happens along the way — lines, evaluations, samples, checkpoints — without one
+// allocation after it has warmed up.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/run_folder.hpp"
+
+namespace plimsoll {
+
+// What a run reports at its end.
+struct TrainResult {
+  enum class End { finished, interrupted, diverged };
+  End end = End::finished;
+  uint64_t iterations = 0;        // done in all, those before a resume included
+  uint64_t parameters = 0;
+  double loss = 0;                // mean over the last steps (up to 100)
+  double validation_loss = 0;     // over the final windows
+  uint64_t validation_targets = 0;
+  std::optional<double> floor;    // the data's entropy, nats per token
+  double seconds = 0, iterations_per_second = 0, tokens_per_second = 0, seconds_to_first_step = 0;
+  uint64_t plan_bytes = 0, plan_lower_bound_bytes = 0;
+  uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
+  std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
+  std::string gemm;
+  int threads = 1;
+  std::string folder;
+};
+
+// Runs from `start` to the last iteration, a signal, or a loss that is not a number. Human text goes to stderr, or to
+// stdout where `quiet_stdout` is false.
+TrainResult train(Start start, bool json);
+
+}  // namespace plimsoll
