@@ -13,14 +13,14 @@ sentence: 10 <clause><end>
   | 1 <clause>;_<clause><end>
   | 1 <name>,_<act>!/
   | 1 <opening>,_<clause><end>
-end: 3 ./ | 1 !/
+end: 2 ./ | 1 !/
 and: and | but
 opening: now | often
 
 # The verb agrees with the head of the subject, whatever stands between them.
 clause: <subject.one>_<verb.one> | <subject.many>_<verb.many>
-subject.one: 4 <one> | 1 <one>_<near>_<one> | 1 <one>_that_<verb.one>
-subject.many: 4 <many> | 1 <many>_<near>_<one> | 1 <many>_that_<verb.many>
+subject.one: 8 <one> | 1 <one>_<near>_<one> | 1 <one>_that_<verb.one>
+subject.many: 8 <many> | 1 <many>_<near>_<one> | 1 <many>_that_<verb.many>
 verb.one: 3 <rest>s | 4 <help>s_<object> | 1 doesn't_<act> | 2 will_<act>
 verb.many: 3 <rest> | 4 <help>_<object> | 1 don't_<act> | 2 will_<act>
 act: 2 <rest> | 3 <help>_<object>
@@ -31,9 +31,9 @@ many: 3 the_<adjective?><noun>s | 2 two_<adjective?><noun>s
 object: 2 <one> | 1 <many>
 adjective?: | <adjective>_
 
-name: 2 ann | 1 max | 1 joe
-noun: 2 dog | 2 cat | 2 girl | 2 boy | 1 king | 1 bird | 1 queen | 1 hen
-adjective: 3 big | 3 young | 2 lazy | 1 well-known
+name: ann | max | joe
+noun: 3 dog | 3 cat | 3 girl | 3 boy | 2 king | 2 bird | 2 queen | 2 hen
+adjective: 3 big | 3 young | 3 lazy | 1 well-known
 near: 2 near | 1 by
 rest: walk | rest | jump
 help: follow | help | visit
