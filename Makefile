@@ -20,7 +20,7 @@ build: deps
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 
 train: build
-	$(PROGRAM) train --small --out runs/small
+	$(PROGRAM) train --small
 
 test: build
 	cd $(BUILD) && ctest --output-on-failure -j $(JOBS)

@@ -20,15 +20,18 @@ std::string plan_table(const Plan& plan) {
   return text;
 }
 
+std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& plan, int count) {
+  std::vector<std::pair<ValueId, Place>> owners;
+  for (size_t i = 0; i < graph.values().size(); ++i)
+    if (plan.at[i].storage == ValueId(i)) owners.emplace_back(ValueId(i), plan.at[i]);
+  std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  owners.resize(std::min(owners.size(), size_t(count)));
+  return owners;
+}
+
 std::string largest_values(const Graph& graph, const Plan& plan, int count) {
-  std::vector<ValueId> roots;
-  for (size_t i = 0; i < plan.at.size(); ++i)
-    if (plan.at[i].storage == ValueId(i)) roots.push_back(ValueId(i));
-  std::stable_sort(roots.begin(), roots.end(), [&](ValueId a, ValueId b) { return plan.at[size_t(a)].bytes > plan.at[size_t(b)].bytes; });
-  roots.resize(std::min(roots.size(), size_t(count)));
   std::string text = "Largest values:\n";
-  for (ValueId id : roots) {
-    const Place& place = plan.at[size_t(id)];
+  for (const auto& [id, place] : largest(graph, plan, count)) {
     const std::string when = place.list < 0 ? "always" : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
     text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes), role_name(graph[id].role), graph[id].name,
                         graph[id].type.shape.text(), when);

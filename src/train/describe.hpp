@@ -14,6 +14,8 @@ namespace plimsoll {
 void describe_run(Progress& progress, const Settings& settings, const Runtime& runtime, const Corpus& corpus,
                   const kernels::Backend& gemm, const std::string& folder);
 
+// The values that own the most bytes, largest first.
+std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& plan, int count);
 // "Memory plan: 7.23 MB (lower bound 7.19 MB, +0.4 %)" and a line a role.
 std::string plan_table(const Plan& plan);
 // The values that take the most bytes, one a line.

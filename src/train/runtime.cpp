@@ -16,7 +16,6 @@ uint64_t state_bytes(const Program& program) {
 
 ValueId plan_staging(Program& program, bool wanted) {
   if (!wanted) return no_value;
-  // Rows of a page: a shape that any size fits without overflow.
   const auto floats = static_cast<int64_t>(state_bytes(program) / 4 + 1024);
   return program.graph->value("checkpoint.staging", {{floats}}, Role::scratch, Keep::forever);
 }
@@ -48,6 +47,20 @@ int thread_count(const Settings& settings) {
   if (settings.threads > 0) return settings.threads;
   cpu_set_t cores;
   return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+}
+
+bool saves_in_background(const ProgramOptions& options) {
+  constexpr uint64_t largest_copy = 64 << 20;
+  Graph graph;
+  return Gpt(graph, options.shape).count() * 12 <= largest_copy;
+}
+
+PlannedRun plan_run(const Settings& settings, int vocab) {
+  const ProgramOptions options = program_options(settings, vocab);
+  PlannedRun run{record(options), {}};
+  plan_staging(run.program, saves_in_background(options));
+  run.plan = make_plan(*run.program.graph, thread_count(settings));
+  return run;
 }
 
 Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging)

@@ -18,6 +18,15 @@ ProgramOptions program_options(const Settings& settings, int vocab);
 // Threads the settings mean here: 0 is every core this process may use.
 int thread_count(const Settings& settings);
 
+// The program and plan of a run, without its memory.
+struct PlannedRun {
+  Program program;
+  Plan plan;
+};
+PlannedRun plan_run(const Settings& settings, int vocab);
+// Whether the run's state is small enough to be copied first and written while training goes on.
+bool saves_in_background(const ProgramOptions& options);
+
 class Runtime {
  public:
   // With `staging`, room for a copy of parameters and moments is planned too, so that saving needs no waiting.

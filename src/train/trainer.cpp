@@ -28,15 +28,9 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t warm_iterations = 100;       // memory and allocations are counted from here on
-constexpr uint64_t background_limit = 64 << 20;  // larger states are saved in place rather than copied first
 constexpr double record_interval = 0.1;         // seconds between recorded steps
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-bool saves_in_background(const ProgramOptions& options) {
-  Graph graph;
-  return Gpt(graph, options.shape).count() * 12 <= background_limit;
-}
 
 // Mean of the last losses, for the final figure.
 class RecentLosses {

@@ -1,0 +1,59 @@
+// `plimsoll eval`: the loss of a trained model on its own validation part, or on other text.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/command.hpp"
+#include "data/text_corpus.hpp"
+#include "train/evaluate.hpp"
+#include "train/run_folder.hpp"
+#include "train/saved_model.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+std::string path, data, gemm = "auto";
+bool as_json = false, everything = false;
+int threads = 0;
+
+std::unique_ptr<Corpus> corpus_for(const RunState& state) {
+  if (!data.empty()) return std::make_unique<TextCorpus>(data, state.tokenizer, everything ? 0.0 : 0.9);
+  return open_corpus(state.settings, &state.tokenizer);
+}
+
+void run() {
+  if (threads < 0) fail_input("--threads {} is negative; 0 takes every core", threads);
+  if (everything && data.empty()) fail_input("--all goes with --data FILE");
+  const SavedModel saved = find_model(path);
+  for (const std::string& note : saved.notes) fmt::print(stderr, "note: {}\n", note);
+  const Settings& settings = saved.state.settings;
+  const auto corpus = corpus_for(saved.state);
+  const Evaluation windows = final_windows(*corpus, settings.context);
+  LoadedModel model(saved, {.generate = false, .evaluate_batch = settings.batch, .threads = threads, .gemm = gemm});
+  const double loss = evaluate(model.runtime, windows);
+  const auto floor = corpus->floor(settings.context);
+  if (as_json) {
+    nlohmann::ordered_json out = {{"loss", loss}, {"perplexity", std::exp(loss)}, {"bits_per_token", loss / std::log(2.)}, {"tokens", windows.targets()},
+                                  {"entropy_floor", floor ? nlohmann::ordered_json(*floor) : nullptr}, {"step", saved.checkpoint.step}};
+    fmt::print("{}\n", out.dump());
+    return;
+  }
+  fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} tokens of {}\n", loss, loss / std::log(2.), std::exp(loss),
+             format_count(windows.targets()), corpus->description());
+  if (floor) fmt::print("Entropy floor: {:.4f} (+{:.1f} %)\n", *floor, 100 * (loss / *floor - 1));
+}
+
+Command command(40, "eval", "measure a trained model's loss",
+                "plimsoll eval runs/nano --data other.txt", [](CLI::App& app) {
+                  app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
+                  app.add_option("--data", data, "text to measure on (its last tenth, as in training); default: the run's own data")->type_name("FILE|DIR");
+                  app.add_flag("--all", everything, "with --data: all of it, not only the last tenth");
+                  app.add_option("--threads", threads, "0: every core")->type_name("N");
+                  app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
+                  app.add_flag("--json", as_json, "print one JSON object");
+                  app.callback(run);
+                });
+
+}  // namespace
+}  // namespace plimsoll::cli

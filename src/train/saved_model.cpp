@@ -1,0 +1,27 @@
+#include "train/saved_model.hpp"
+
+namespace plimsoll {
+namespace {
+
+Settings with_threads(Settings settings, int threads) {
+  settings.threads = threads;
+  return settings;
+}
+
+ProgramOptions without_training(const SavedModel& saved, const LoadOptions& options) {
+  ProgramOptions o = program_options(saved.state.settings, saved.state.vocab);
+  o.train = false;
+  o.generate = options.generate;
+  o.evaluate_batch = options.evaluate_batch;
+  return o;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const SavedModel& saved, const LoadOptions& options)
+    : runtime(without_training(saved, options), thread_count(with_threads(saved.state.settings, options.threads)),
+              kernels::open_backend(options.gemm), false) {
+  load(saved.checkpoint, runtime.model_slots());
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,20 @@
+// A model out of a checkpoint, ready to sample or evaluate: parameters only, no training memory.
+#pragma once
+#include "train/run_folder.hpp"
+#include "train/runtime.hpp"
+
+namespace plimsoll {
+
+struct LoadOptions {
+  bool generate = true;
+  int64_t evaluate_batch = 0;
+  int threads = 0;
+  std::string gemm = "auto";
+};
+
+struct LoadedModel {
+  LoadedModel(const SavedModel& saved, const LoadOptions& options);
+  Runtime runtime;
+};
+
+}  // namespace plimsoll
