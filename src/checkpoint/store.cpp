@@ -7,7 +7,6 @@
 #include <array>
 #include <condition_variable>
 #include <csignal>
-#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -24,7 +23,7 @@ namespace {
 // time.
 struct TensorFile {
   struct Piece {
-    const float* live;        // the caller's tensor
+    const std::byte* live;    // the caller's tensor
     const std::byte* source;  // what is written: the tensor itself or its staged copy
     size_t bytes;
   };
@@ -40,7 +39,7 @@ struct TensorFile {
     for (const TensorView& tensor : tensors) {
       size_t bytes = float_bytes(tensor.shape);
       auto* live = reinterpret_cast<const std::byte*>(tensor.data);
-      pieces.push_back({tensor.data, staging ? staging : live, bytes});
+      pieces.push_back({live, staging ? staging : live, bytes});
       entry.tensors.push_back({tensor.name, {}});
       entry.bytes += bytes;
       if (staging) staging += bytes;
@@ -101,14 +100,14 @@ class CheckpointStore::Writer {
     step_ = step;
     is_best_ = is_best;
     state_bytes_ = state.size();
-    std::memcpy(state_.data(), state.data(), state.size());
+    std::copy(state.begin(), state.end(), state_.begin());
     if (!thread_.joinable()) {
       lock.unlock();
       return write();
     }
     for (TensorFile& file : files_)
       for (TensorFile::Piece& piece : file.pieces)
-        std::memcpy(const_cast<std::byte*>(piece.source), piece.live, piece.bytes);
+        std::copy_n(piece.live, piece.bytes, const_cast<std::byte*>(piece.source));
     busy_ = true;
     changed_.notify_all();
   }

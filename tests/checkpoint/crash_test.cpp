@@ -75,6 +75,7 @@ TEST_F(Crash, KilledAtAnyOperation) {
         uint64_t step = loaded_step(run.path, 24, &warnings);
         EXPECT_TRUE(step == 30 || step == last) << step;
         EXPECT_TRUE(warnings.empty()) << warnings.front();
+        expect_all_whole(run.path);
         // The next run starts from there, sweeps, and goes on.
         Weights weights;
         CheckpointStore store(run.path, step);
@@ -132,6 +133,7 @@ TEST_F(Crash, KilledAtRandomMoments) {
     std::vector<std::string> warnings;
     uint64_t step = loaded_step(run.path, rows, &warnings);
     EXPECT_TRUE(warnings.empty()) << warnings.front();
+    expect_all_whole(run.path);
     EXPECT_GE(step, shared->durable) << "a save that had returned is gone";
     EXPECT_LE(step, shared->durable + 1);
     resumed = step;

@@ -80,6 +80,18 @@ class Weights {
   std::vector<std::byte> staging_;
 };
 
+// The message of the InputError `call` throws; empty when it throws none.
+template <typename Call>
+std::string refusal(Call call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    return error.what();
+  }
+  return {};
+}
+
 inline std::string state_of(uint64_t step) { return "{\"step\": " + std::to_string(step) + "}"; }
 
 // Saves one step and waits for it; the error, if there was one.
@@ -104,6 +116,11 @@ inline uint64_t loaded_step(const std::filesystem::path& path, int64_t rows = 24
   return found.checkpoint.step;
 }
 
+// No checkpoint that can be seen is damaged, not even one that was about to go.
+inline void expect_all_whole(const std::filesystem::path& run) {
+  for (const Checkpoint& each : list_checkpoints(run)) EXPECT_EQ(refusal([&] { verify(each); }), "");
+}
+
 inline std::vector<uint64_t> steps_in(const std::filesystem::path& run) {
   std::vector<uint64_t> steps;
   for (const Checkpoint& each : list_checkpoints(run)) steps.push_back(each.step);
@@ -112,18 +129,6 @@ inline std::vector<uint64_t> steps_in(const std::filesystem::path& run) {
 
 inline size_t entries_in(const std::filesystem::path& folder) {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
-}
-
-// The message of the InputError `call` throws; empty when it throws none.
-template <typename Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-    return error.what();
-  }
-  return {};
 }
 
 }  // namespace plimsoll

@@ -207,6 +207,7 @@ TEST(Store, AnyFailureLeavesTheCheckpointsBeforeIntact) {
         uint64_t step = loaded_step(run.path, 24, &warnings);
         EXPECT_TRUE(step == 30 || step == 40) << step;
         EXPECT_TRUE(warnings.empty()) << warnings.front();
+        expect_all_whole(run.path);
         if (step == 30) {
           EXPECT_NE(error.find(code == EIO ? "Input/output error" : "No space left on device"),
                     std::string::npos)
@@ -289,6 +290,10 @@ TEST(Store, ARealFullDiskIsSurvived) {
   TemporaryFolder run;
   if (::mount("none", run.path.c_str(), "tmpfs", 0, "size=160k") != 0)
     GTEST_SKIP() << "needs the right to mount: " << std::strerror(errno);
+  struct Unmount {
+    std::filesystem::path path;
+    ~Unmount() { EXPECT_EQ(::umount(path.c_str()), 0); }
+  } unmount{run.path};
   {
     Weights weights(256);  // 3 x 16 kB of tensors
     CheckpointStore store(run.path / "run");
@@ -303,7 +308,6 @@ TEST(Store, ARealFullDiskIsSurvived) {
     EXPECT_EQ(save(store, weights, 4), "");
     EXPECT_EQ(loaded_step(run.path / "run", 256), 4u);
   }
-  EXPECT_EQ(::umount(run.path.c_str()), 0);
 }
 
 }  // namespace
