@@ -103,9 +103,9 @@ Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
 }
 
 Tokenizer::Kind parse_tokenizer_kind(std::string_view name) {
-  if (name == "chars") return Tokenizer::Kind::characters;
+  if (name == "char") return Tokenizer::Kind::characters;
   if (name == "bytes") return Tokenizer::Kind::bytes;
-  fail_input("[tokenizer] `{}` is not a tokenizer; choose chars or bytes", name);
+  fail_input("[tokenizer] `{}` is not a tokenizer; choose char or bytes", name);
 }
 
 }  // namespace plimsoll

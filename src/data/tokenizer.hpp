@@ -52,7 +52,7 @@ class Tokenizer {
   std::array<int32_t, 128> ascii_{};  // character -> token or -1
 };
 
-// "chars" or "bytes", as the command line has it; InputError otherwise.
+// "char" or "bytes", as the command line has it; InputError otherwise.
 Tokenizer::Kind parse_tokenizer_kind(std::string_view name);
 
 }  // namespace plimsoll

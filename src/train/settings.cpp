@@ -48,7 +48,6 @@ void validate(const Settings& s) {
         s.batch, s.context);
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
-  if (s.out.empty()) fail_input("out: the run folder has no name; give --out FOLDER");
   if (!s.memory.empty()) parse_size(s.memory);
 }
 

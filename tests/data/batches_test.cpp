@@ -12,20 +12,7 @@
 
 #include "base/error.hpp"
 #include "data/text_corpus.hpp"
-
-// Every allocation of this program is counted. Not inlined: g++ would pair one half of new and delete with
-// malloc and warn.
-static std::atomic<uint64_t> allocations{0};
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocations;
-  if (void* place = std::malloc(size ? size : 1)) return place;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new[](size_t size) { return operator new(size); }
-[[gnu::noinline]] void operator delete(void* place) noexcept { std::free(place); }
-[[gnu::noinline]] void operator delete(void* place, size_t) noexcept { std::free(place); }
-[[gnu::noinline]] void operator delete[](void* place) noexcept { std::free(place); }
-[[gnu::noinline]] void operator delete[](void* place, size_t) noexcept { std::free(place); }
+#include "platform/allocations.hpp"
 
 namespace plimsoll {
 namespace {
@@ -150,12 +137,12 @@ TEST(Batches, FillingAllocatesNothing) {
     const Batches batches(*corpus, 1, 4, 64);
     const Evaluation evaluation = Evaluation::whole(*corpus, 64, 10);
     std::vector<int32_t> tokens(4 * 65);
-    const uint64_t before = allocations;
+    const uint64_t before = allocations();
     ASSERT_GT(before, 0u);
     for (uint64_t step = 0; step < 100; ++step) batches.fill(step, 0, tokens);
     for (uint64_t i = 0; i < evaluation.windows(); ++i) evaluation.fill(i, std::span(tokens).first(65));
     corpus->drop_cached_pages();
-    EXPECT_EQ(allocations, before) << corpus->description();
+    EXPECT_EQ(allocations(), before) << corpus->description();
   }
 }
 

@@ -140,7 +140,7 @@ TEST(Tokenizer, WhatIsNotATokenizerIsRefused) {
   EXPECT_THROW(Tokenizer::characters({0xD800}), InputError);
   const int32_t outside[] = {-1, 256};
   for (int32_t token : outside) EXPECT_THROW(Tokenizer::bytes().decode({&token, 1}), Error);
-  EXPECT_EQ(parse_tokenizer_kind("chars"), Tokenizer::Kind::characters);
+  EXPECT_EQ(parse_tokenizer_kind("char"), Tokenizer::Kind::characters);
   EXPECT_EQ(parse_tokenizer_kind("bytes"), Tokenizer::Kind::bytes);
   EXPECT_THROW(parse_tokenizer_kind("bpe"), InputError);
 }

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "record/folder.hpp"
-#include "record/malloc_count.hpp"
+#include "platform/allocations.hpp"
 #include "record/metrics_file.hpp"
 #include "record/run_reader.hpp"
 #include "record/run_record.hpp"
@@ -56,23 +56,22 @@ void write_everything(RunRecord& record, int64_t process, int64_t i) {
 }  // namespace
 
 TEST(RecordWeather, NoMallocInTheLoopWithCommitsCheckpointsAndThinning) {
-  if (!test::can_count_mallocs) GTEST_SKIP() << "a sanitizer brings its own malloc";
+  if (!allocations_counted()) GTEST_SKIP() << "a sanitizer brings its own malloc";
   test::Folder folder;
   const size_t before = resident_bytes();
   RunRecord record = RunRecord::create(folder.path / "run.db", {.max_bytes = 2'000'000});
   MetricsFile metrics(folder.path / "metrics.jsonl");
   const int64_t process = record.process({.pid = 1, .name = "p"});
   for (int64_t i = 0; i < 100; ++i) write_everything(record, process, i);
-  test::mallocs = 0;
-  test::counting = true;
+  const uint64_t mallocs_before = allocations();
   for (int64_t i = 100; i < 34'000; ++i) {
     write_everything(record, process, i);
     if (i % 10 == 0) metrics.step({.step = i, .time = record.now(), .loss = 1.25});
   }
-  test::counting = false;
+  const uint64_t mallocs = allocations() - mallocs_before;
   const size_t after = resident_bytes();
   const SqliteHeapUse heap = sqlite_heap_use();
-  EXPECT_EQ(test::mallocs, 0u);
+  EXPECT_EQ(mallocs, 0u);
   EXPECT_EQ(record.error(), "");
   EXPECT_TRUE(heap.active);
   EXPECT_EQ(heap.refused, 0u);
