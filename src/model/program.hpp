@@ -28,7 +28,7 @@ struct ProgramOptions {
   Recompute recompute = Recompute::nothing;
   int recompute_blocks = -1; // how many blocks (from the first) the choice applies to; -1: all
   bool train = true, generate = true;
-  bool keep_gradients = false;  // parameters' gradients can be read after the step; costs their bytes
+  bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;  // sequences of an evaluation pass; 0: no evaluation list
 };
 

@@ -196,7 +196,7 @@ TEST(KeptGradients, ChangeNoBitOfTheRun) {
   Session keeping(options);
   options.keep_gradients = false;
   Session transient(options);
-  EXPECT_GT(keeping.plan.total, transient.plan.total);
+  EXPECT_EQ(find_overlap(*keeping.program.graph, keeping.plan), "");
   for (uint64_t step = 0; step < 4; ++step) EXPECT_EQ(keeping.step(step), transient.step(step));
 }
 
