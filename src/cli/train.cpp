@@ -22,7 +22,8 @@ void print_json(const TrainResult& r) {
       {"peak_rss_bytes", r.rss_peak},
       {"allocations_after_warmup", r.allocations_after_warmup ? nlohmann::ordered_json(*r.allocations_after_warmup) : nullptr},
       {"gemm", r.gemm}, {"threads", r.threads}, {"val_tokens", r.validation_targets}, {"seconds", r.seconds},
-      {"time_to_first_step", r.seconds_to_first_step},
+      {"time_to_first_step", r.seconds_to_first_step}, {"ms_per_step", r.milliseconds_per_step},
+      {"predicted_ms_per_step", r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
       {"end", r.end == TrainResult::End::finished ? "finished" : r.end == TrainResult::End::interrupted ? "interrupted" : "diverged"},
       {"out", r.folder}};
   fmt::print("{}\n", out.dump());
