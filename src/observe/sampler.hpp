@@ -17,7 +17,7 @@
 namespace plimsoll::observe {
 
 struct SamplerOptions {
-  double pss_share = 0.004;     // of the time, spent on reading PSS and other details
+  double pss_share = 0.005;     // of the time, spent on reading PSS and other details
   double first_credit = 0.050;  // seconds that may be spent at once at the start
   bool gpu = true;
 };
