@@ -7,6 +7,8 @@
 #include "verdict/shapes.hpp"
 
 namespace plimsoll::verdict {
+static double env(const char*n,double d){const char*e=getenv(n);return e?atof(e):d;}
+static const double noise_share = env("NS",.005), ev_thr=env("EV",4);
 
 static std::string fmt_fit(const Comparison& c) {
   const char* names[] = {"warm", "log", "root", "fill", "step", "wave", "rise", "acc"};
@@ -18,7 +20,7 @@ static std::string fmt_fit(const Comparison& c) {
   return fmt::format("B{} L{} c={} rise={:.4f}+-{:.4f}", one(c.benign), one(c.leak), c.leak.onset, c.leak.rise, c.leak.rise_error);
 }
 
-Verdict judge_compact(const CompactSeries& series, const Options& options, const Thresholds& thresholds) {
+Verdict judge_compact(const CompactSeries& series, const Options& options, const Thresholds&) {
   Verdict v;
   v.samples = series.samples();
   v.limit_bytes = options.limit_bytes;
@@ -37,7 +39,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   for (double& x : z) x = x / base - 1;
   const double range = (sorted.back() - sorted.front()) / base;
   ShapeLibrary library(u);
-  Comparison c = library.compare(z, std::max(3e-4, .01 * range));
+  Comparison c = library.compare(z, std::max(3e-4, noise_share * range));
   v.evidence = c.evidence;
   v.confidence = 1 / (1 + std::exp(-c.evidence));
   double length = (1 - c.leak.onset) * span;
@@ -46,7 +48,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   v.rate_high = (c.leak.rise + 2 * c.leak.rise_error) * base / length;
   v.onset = start + c.leak.onset * span;
   bool matters = c.leak.rise >= options.matter_fraction;
-  if (c.evidence > thresholds.evidence && v.rate_low > 0 && matters) v.kind = Kind::leak;
+  if (c.evidence > ev_thr && v.rate_low > 0 && matters) v.kind = Kind::leak;
   v.explanation = fmt_fit(c);
   return v;
 }

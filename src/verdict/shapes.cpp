@@ -29,9 +29,9 @@ class RobustFit {
  public:
   RobustFit(const Column& target, double noise_floor) : target_(target), noise_floor_(noise_floor) {}
 
-  void solve(const std::vector<const Column*>& columns) {
+  void solve(const std::vector<const Column*>& columns, int rounds = 3) {
     weights_.assign(target_.size(), 1.);
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       orthogonalise(columns);
       rescale();
     }
@@ -119,6 +119,93 @@ class RobustFit {
 // A benign shape may go either way where memory can be given back as well as taken; the others only rise.
 bool may_fall(Family family) { return family == Family::fill || family == Family::step || family == Family::wave; }
 
+// Forward selection of nuisance shapes, with or without a rise to the end, at one correlation of the noise.
+class Search {
+ public:
+  Search(std::span<const double> u, const std::vector<Shape>& nuisances, std::span<const double> z, double rho, double noise_floor)
+      : nuisances_(nuisances), rho_(rho), noise_floor_(noise_floor), target_(whitened(z, rho)),
+        constant_(whitened(Column(u.size(), 1.), rho)), fit_(target_, noise_floor) {
+    for (const Shape& s : nuisances_) white_.push_back(whitened(s.values, rho));
+  }
+
+  Fit best(const Shape* rise, std::vector<const Shape*> start) {
+    rise_ = rise;
+    if (rise) rising_ = whitened(rise->values, rho_);
+    Fit best = solved(start);
+    while (best.shapes.size() < most_nuisances) {
+      // Outliers under the present weights may be the very shape to add: look with and without the weights.
+      Fit next;
+      size_t before = nuisances_.size();
+      for (int rounds : {3, 1}) {
+        fit_.solve(columns(best.shapes), rounds);
+        size_t pick = most_useful();
+        if (pick == nuisances_.size() || pick == before) continue;
+        before = pick;
+        std::vector<const Shape*> shapes = best.shapes;
+        shapes.push_back(&nuisances_[pick]);
+        Fit fit = solved(shapes);
+        if (fit.score > next.score) next = fit;
+      }
+      if (next.score <= best.score) break;
+      best = next;
+    }
+    return best;
+  }
+
+ private:
+  std::vector<const Column*> columns(const std::vector<const Shape*>& shapes) const {
+    std::vector<const Column*> out{&constant_};
+    for (const Shape* s : shapes) out.push_back(&white_[size_t(s - nuisances_.data())]);
+    if (rise_) out.push_back(&rising_);  // last, so that its coefficient and error can be read off
+    return out;
+  }
+
+  Fit solved(const std::vector<const Shape*>& shapes) {
+    fit_.solve(columns(shapes), 3);
+    Fit out;
+    out.score = fit_.log_likelihood() + .5 * std::log(1 - rho_ * rho_) - (rise_ ? rise_->cost : 0);
+    for (const Shape* s : shapes) out.score -= s->cost;
+    out.correlation = rho_;
+    out.noise = fit_.scale();
+    out.shapes = shapes;
+    if (rise_) {
+      out.onset = rise_->from;
+      out.accelerating = rise_->family == Family::acceleration;
+      out.rise = fit_.last_coefficient();
+      out.rise_error = fit_.last_error();
+    }
+    return out;
+  }
+
+  bool allowed(Family family, double frequency, bool falls) const {
+    if (!rise_) return !falls || may_fall(family);
+    // Beside a rise, slow waves and losses would turn a cache that stopped or a saw-tooth into a leak.
+    return family == Family::wave ? frequency >= 3 : !falls;
+  }
+
+  size_t most_useful() const {
+    const double size = double(target_.size()), rss = fit_.weighted_sum_of_squares() + .1 * size * noise_floor_ * noise_floor_;
+    double most = 0;
+    size_t pick = nuisances_.size();
+    for (size_t i = 0; i < nuisances_.size(); ++i) {
+      const Shape& shape = nuisances_[i];
+      if (!allowed(shape.family, shape.from, false)) continue;
+      double gain = fit_.gain(white_[i]);
+      if (gain < 0 && !allowed(shape.family, shape.from, true)) continue;
+      double worth = -.5 * size * std::log(std::max(1e-12, 1 - std::abs(gain) / rss)) - shape.cost;
+      if (worth > most) most = worth, pick = i;
+    }
+    return pick;
+  }
+
+  const std::vector<Shape>& nuisances_;
+  double rho_, noise_floor_;
+  Column target_, constant_, rising_;
+  std::vector<Column> white_;
+  const Shape* rise_ = nullptr;
+  RobustFit fit_;
+};
+
 double log_sum(const std::vector<double>& scores) {
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double s : scores) sum += std::exp(s - most);
@@ -133,13 +220,14 @@ ShapeLibrary::ShapeLibrary(std::vector<double> u) : u_(std::move(u)) {
     for (double x : u_) shape.values.push_back(f(x));
     to.push_back(std::move(shape));
   };
-  for (double tau : {.01, .02, .035, .06, .1, .15, .22, .32, .5})
+  for (double tau : {.01, .02, .035, .06, .1, .15, .22, .32})
     add(nuisances_, Family::warm_up, tau, 1, [&](double x) { return 1 - std::exp(-x / tau); });
-  for (double tau : {.0005, .002, .007, .02, .06, .15, .35})
+  for (double tau : {.0005, .002, .007, .02, .06})
     add(nuisances_, Family::logarithm, tau, 1, [&](double x) { return std::log1p(x / tau) / std::log1p(1 / tau); });
-  add(nuisances_, Family::root, .5, 1, [](double x) { return std::sqrt(std::max(0., x)); });
+  for (double stop : {.2, .35, .5, .65, .8})
+    add(nuisances_, Family::root, 0, stop, [&](double x) { return std::sqrt(std::clamp(x / stop, 0., 1.)); });
   for (int a = 0; a <= 16; ++a)
-    for (int b = a + 1; b <= 18; b += b < 6 ? 1 : 2) {
+    for (int b = a + 1; b <= 17; b += b < 6 ? 1 : 2) {
       double from = a * .05, to = b * .05;
       add(nuisances_, Family::fill, from, to, [&](double x) { return std::clamp((x - from) / (to - from), 0., 1.); });
     }
@@ -170,64 +258,21 @@ ShapeLibrary::ShapeLibrary(std::vector<double> u) : u_(std::move(u)) {
 Comparison ShapeLibrary::compare(std::span<const double> z, double noise_floor) const {
   Comparison out;
   std::vector<double> benign_scores, leak_scores;
-  const Column ones(u_.size(), 1.);
   for (double rho : correlations) {
-    const Column target = whitened(z, rho), constant = whitened(ones, rho);
-    std::vector<Column> white;
-    for (const Shape& s : nuisances_) white.push_back(whitened(s.values, rho));
-
-    auto greedy = [&](const Shape* rise) {
-      Fit best;
-      Column rising;
-      if (rise) rising = whitened(rise->values, rho);
-      std::vector<const Column*> chosen;
-      std::vector<const Shape*> shapes;
-      double price = (rise ? rise->cost : 0);
-      RobustFit fit(target, noise_floor);
-      for (;;) {
-        std::vector<const Column*> columns{&constant};
-        columns.insert(columns.end(), chosen.begin(), chosen.end());
-        if (rise) columns.push_back(&rising);
-        fit.solve(columns);
-        double score = fit.log_likelihood() + .5 * std::log(1 - rho * rho) - price;
-        if (score <= best.score) break;
-        best.score = score;
-        best.correlation = rho;
-        best.noise = fit.scale();
-        best.shapes = shapes;
-        if (rise) {
-          best.onset = rise->from;
-          best.accelerating = rise->family == Family::acceleration;
-          best.rise = fit.last_coefficient();
-          best.rise_error = fit.last_error();
-        }
-        if (chosen.size() == most_nuisances) break;
-        const double rss = fit.weighted_sum_of_squares() + double(u_.size()) * noise_floor * noise_floor * .1;
-        double most = 0;
-        size_t pick = white.size();
-        for (size_t i = 0; i < white.size(); ++i) {
-          double gain = fit.gain(white[i]);
-          if (gain < 0 && (rise ? nuisances_[i].family != Family::wave : !may_fall(nuisances_[i].family))) continue;
-          double worth = -.5 * double(u_.size()) * std::log(std::max(1e-12, 1 - std::abs(gain) / rss)) - nuisances_[i].cost;
-          if (worth > most) most = worth, pick = i;
-        }
-        if (pick == white.size()) break;
-        chosen.push_back(&white[pick]);
-        shapes.push_back(&nuisances_[pick]);
-        price += nuisances_[pick].cost;
-      }
-      return best;
-    };
-
-    Fit benign = greedy(nullptr);
+    Search search(u_, nuisances_, z, rho, noise_floor);
+    Fit leak;
+    for (const Shape& rise : rises_) {
+      Fit fit = search.best(&rise, {});
+      if (fit.rise <= 0) continue;
+      leak_scores.push_back(fit.score);
+      if (fit.score > leak.score) leak = fit;
+    }
+    // What serves the leak must be open to the benign explanation too.
+    Fit benign = search.best(nullptr, {}), other = search.best(nullptr, leak.shapes);
+    if (other.score > benign.score) benign = other;
     benign_scores.push_back(benign.score);
     if (benign.score > out.benign.score) out.benign = benign;
-    for (const Shape& rise : rises_) {
-      Fit leak = greedy(&rise);
-      if (leak.rise <= 0) continue;
-      leak_scores.push_back(leak.score);
-      if (leak.score > out.leak.score) out.leak = leak;
-    }
+    if (leak.score > out.leak.score) out.leak = leak;
   }
   out.evidence = leak_scores.empty() ? -1e3 : log_sum(leak_scores) - log_sum(benign_scores);
   return out;

@@ -43,7 +43,7 @@ struct Limits {
 
 const Limits& limits(Ranges ranges) {
   static const Limits development{.samples = {120, 3000}, .noise = {.0005, .012}, .correlation = {.3, .97}, .tail = {2.5, 6},
-                                  .growth = {.01, .6}, .spike_height = {.05, .7}, .saw_size = {.02, .25}, .saw_period = {.015, .12},
+                                  .growth = {.03, .6}, .spike_height = {.05, .7}, .saw_size = {.02, .25}, .saw_period = {.015, .12},
                                   .warm_size = {.05, .4}, .warm_time = {.005, .07}, .step_size = {.03, .25}, .fill_time = {.1, .6},
                                   .fill_size = {.05, .5}, .onset = {.2, .65}, .epochs = {3, 9}, .drift = {.005, .04},
                                   .log_time = {.002, .05}, .stairs = {6, 25},

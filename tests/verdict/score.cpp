@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   Ranges ranges = argc > 2 && !strcmp(argv[2], "held") ? Ranges::held_out : Ranges::development;
   bool verbose = argc > 3;
   double slowest = 0, total = 0; int n = 0;
-  int fp = 0, nb = 0;
+  int fp = 0, nb = 0; std::vector<double> be; std::vector<std::pair<double,double>> le; auto eff=[](const Verdict& v){return v.rate_low>0&&v.rate>0?v.evidence:-99.;};
   for (auto& shape : benign_shapes()) {
     int bad = 0;
     for (int i = 0; i < each; ++i) {
@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
       auto v = judge(s.samples);
       double dt = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
       slowest = std::max(slowest, dt), total += dt, ++n;
+      be.push_back(eff(v));
       if (v.kind == Kind::leak) { ++bad; if (verbose) fmt::print("FP {} {} n={} ev={:.1f} P={:.3f} {}\n", shape, i, s.samples.size(), v.evidence, v.period / s.samples.back().time, v.explanation); }
     }
     fmt::print("{:40} {:.3f}\n", shape, double(bad) / each);
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < each; ++i) {
       auto s = generate(shape, i, ranges);
       auto v = judge(s.samples);
+      le.push_back({s.truth.growth, eff(v)});
       int c = s.truth.growth < .05 ? 0 : s.truth.growth < .1 ? 1 : s.truth.growth < .2 ? 2 : 3;
       bool hit = v.kind == Kind::leak;
       cl[c].first += hit, cl[c].second++;
@@ -43,6 +45,12 @@ int main(int argc, char** argv) {
     fmt::print("{:40}", shape);
     for (int c = 0; c < 4; ++c) fmt::print(" {:2}/{:2}", cl[c].first, cl[c].second);
     fmt::print("\n");
+  }
+  for (double th : {2., 3., 4., 5., 6., 8., 10., 13.}) {
+    int f = 0, a = 0, an = 0, b = 0, bn = 0;
+    for (double e : be) f += e > th;
+    for (auto [g, e] : le) if (g >= .1) a += e > th, ++an; else if (g >= .05) b += e > th, ++bn;
+    fmt::print("ev>{:4}: FPR {:.4f} TPR>10 {:.3f} TPR5-10 {:.3f}\n", th, double(f) / be.size(), double(a) / an, double(b) / bn);
   }
   std::sort(errors.begin(), errors.end());
   fmt::print("FPR {:.4f}", double(fp) / nb);
