@@ -1,0 +1,99 @@
+#include "record/metrics_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+
+namespace {
+
+// A line under construction: at most seven numbers of at most 24 characters each, so 512 are always enough.
+class Line {
+ public:
+  explicit Line(const char* type) { put("{\"type\":\"").put(type).put("\""); }
+  Line& integer(const char* key, int64_t value) noexcept {
+    name(key);
+    end_ = std::to_chars(end_, text_ + sizeof text_, value).ptr;
+    return *this;
+  }
+  Line& real(const char* key, double value) noexcept {
+    name(key);
+    if (!std::isfinite(value)) return put("null");
+    end_ = std::to_chars(end_, text_ + sizeof text_, value).ptr;
+    return *this;
+  }
+  Line& close() noexcept { return put("}\n"); }
+  const char* data() const noexcept { return text_; }
+  size_t size() const noexcept { return static_cast<size_t>(end_ - text_); }
+
+ private:
+  Line& put(const char* words) noexcept {
+    const size_t length = std::strlen(words);
+    std::memcpy(end_, words, length);
+    end_ += length;
+    return *this;
+  }
+  void name(const char* key) noexcept { put(",\"").put(key).put("\":"); }
+  char text_[512];
+  char* end_ = text_;
+};
+
+}  // namespace
+
+MetricsFile::MetricsFile(const std::filesystem::path& path) {
+  file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0)
+    fail_input("[metrics] cannot write {}: {}; give a file in a folder that may be written", path.string(),
+               std::strerror(errno));
+  char last = '\n';
+  const off_t size = lseek(file_, 0, SEEK_END);
+  if (size > 0 && pread(file_, &last, 1, size - 1) == 1 && last != '\n') append("\n", 1);
+}
+
+MetricsFile::~MetricsFile() { close(file_); }
+
+void MetricsFile::step(const StepRow& row) noexcept {
+  Line line("step");
+  line.integer("step", row.step).real("time", row.time).real("loss", row.loss).real("lr", row.learning_rate);
+  line.real("tokens_per_second", row.tokens_per_second)
+      .real("iterations_per_second", row.iterations_per_second);
+  line.real("grad_norm", row.gradient_norm).close();
+  append(line.data(), line.size());
+}
+
+void MetricsFile::evaluation(const EvaluationRow& row) noexcept {
+  Line line("evaluation");
+  line.integer("step", row.step)
+      .real("time", row.time)
+      .real("loss", row.loss)
+      .real("floor", row.floor)
+      .close();
+  append(line.data(), line.size());
+}
+
+void MetricsFile::append(const char* line, size_t length) noexcept {
+  ssize_t written = -1;
+  do written = write(file_, line, length);
+  while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(length)) {
+    error_[0] = 0;
+    return;
+  }
+  const int reason = written < 0 ? errno : ENOSPC;
+  // Half a line is taken back, so the file stays lines.
+  if (written > 0) {
+    const off_t size = lseek(file_, 0, SEEK_END);
+    if (size >= written && ftruncate(file_, size - written) != 0) error_[0] = 0;
+  }
+  const auto text =
+      fmt::format_to_n(error_, sizeof error_ - 1, "[metrics] a line was lost: {}", strerrordesc_np(reason));
+  *text.out = 0;
+}
+
+}  // namespace plimsoll

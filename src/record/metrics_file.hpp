@@ -1,0 +1,33 @@
+// `--metrics FILE`: one JSON object a line for each step and evaluation, appended whole, so a reader never
+// sees half a line. No allocation, no throw after opening.
+#pragma once
+#include <filesystem>
+#include <string_view>
+
+#include "record/rows.hpp"
+
+namespace plimsoll {
+
+class MetricsFile {
+ public:
+  // Appends to `path`, creating it; InputError if that cannot be done. A torn last line of a crash is closed
+  // first.
+  explicit MetricsFile(const std::filesystem::path& path);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+  // {"type":"step","step":1,"time":0.5,"loss":3.2,…}; what is not known, NaN or infinite is null.
+  void step(const StepRow& row) noexcept;
+  void evaluation(const EvaluationRow& row) noexcept;
+
+  // Why the last line could not be written; empty while all is well.
+  std::string_view error() const noexcept { return {error_}; }
+
+ private:
+  void append(const char* line, size_t length) noexcept;
+  int file_ = -1;
+  char error_[256] = {};
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,47 @@
+// docs/formats/run-db.md must show the tables as they are.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "record/folder.hpp"
+#include "record/run_record.hpp"
+#include "record/schema.hpp"
+
+namespace plimsoll {
+
+namespace {
+std::string one_space(const std::string& text) { return std::regex_replace(text, std::regex("\\s+"), " "); }
+}  // namespace
+
+TEST(RunFormatPage, ShowsExactlyTheTablesOfTheFile) {
+  std::ifstream file(PLIMSOLL_SOURCE_DIR "/docs/formats/run-db.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  std::set<std::string> shown;
+  const std::regex table("CREATE [^;]*");
+  for (std::sregex_iterator at(page.begin(), page.end(), table), end; at != end; ++at)
+    shown.insert(one_space(at->str()));
+
+  test::Folder folder;
+  const auto path = folder.path / "run.db";
+  { RunRecord::create(path, {}); }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(database, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL", -1, &statement,
+                     nullptr);
+  std::set<std::string> real;
+  while (sqlite3_step(statement) == SQLITE_ROW)
+    real.insert(one_space(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0))));
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+  EXPECT_EQ(shown, real);
+  EXPECT_NE(page.find(fmt::format("`{:#010x}`", run_application_id)), std::string::npos);
+  EXPECT_NE(page.find(fmt::format("`PRAGMA user_version` = {};", run_format_version)), std::string::npos);
+}
+
+}  // namespace plimsoll
