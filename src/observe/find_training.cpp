@@ -16,10 +16,11 @@
 namespace plimsoll::observe {
 namespace {
 
-constexpr std::array training_libraries{"libtorch",      "libmlx",   "libtensorflow", "libjax",     "xla_extension", "libmxnet",
-                                        "libpaddle",     "libggml",  "libonnxruntime", "libcudnn",  "libcublas",     "libnccl",
-                                        "libhipblas",    "librccl",  "liblightgbm",   "libxgboost", "_xgboost",      "libplimsoll",
-                                        "libmindspore",  "libtriton"};
+constexpr std::array training_libraries{"libtorch",       "libmlx",      "libtensorflow", "libjax",
+                                        "xla_extension",  "libmxnet",    "libpaddle",     "libggml",
+                                        "libonnxruntime", "libcudnn",    "libcublas",     "libnccl",
+                                        "libhipblas",     "librccl",     "liblightgbm",   "libxgboost",
+                                        "_xgboost",       "libplimsoll", "libmindspore",  "libtriton"};
 
 bool speaks_for_training(std::string_view library) {
   return std::any_of(training_libraries.begin(), training_libraries.end(),
@@ -29,7 +30,8 @@ bool speaks_for_training(std::string_view library) {
 double uptime_seconds(const proc::Files& files) {
   std::string text;
   double seconds = 0;
-  if (files.read("uptime", text, 256) == proc::Read::ok) std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (files.read("uptime", text, 256) == proc::Read::ok)
+    std::from_chars(text.data(), text.data() + text.size(), seconds);
   return seconds;
 }
 
@@ -49,7 +51,11 @@ std::vector<TrainingCandidate> find_training(const proc::Files& files) {
   std::vector<TrainingCandidate> candidates;
   for (const auto& [pid, stat] : table) {
     if (ours.count(pid) || stat.resident_pages == 0) continue;  // kernel threads have no pages
-    TrainingCandidate candidate{.pid = pid, .name = escape(stat.name), .command = {}, .rss = stat.resident_pages * proc::page_size(), .libraries = {}};
+    TrainingCandidate candidate{.pid = pid,
+                                .name = escape(stat.name),
+                                .command = {},
+                                .rss = stat.resident_pages * proc::page_size(),
+                                .libraries = {}};
     double age = std::max(1.0, uptime - double(stat.id.start_ticks) / proc::ticks_per_second());
     candidate.cpu_share = double(stat.cpu_ticks) / proc::ticks_per_second() / age;
     for (const auto& [other, child] : table) candidate.children += child.parent == pid;
@@ -61,7 +67,8 @@ std::vector<TrainingCandidate> find_training(const proc::Files& files) {
   std::map<int, bool> trains;
   for (TrainingCandidate& candidate : candidates) {
     std::vector<std::string> libraries;
-    files.each_line(candidate.pid, "maps", [&](std::string_view line) { proc::add_mapped_library(line, libraries); });
+    files.each_line(candidate.pid, "maps",
+                    [&](std::string_view line) { proc::add_mapped_library(line, libraries); });
     for (const std::string& library : libraries)
       if (speaks_for_training(library)) candidate.libraries.push_back(escape(library));
     trains[candidate.pid] = !candidate.libraries.empty();
@@ -80,8 +87,11 @@ std::vector<TrainingCandidate> find_training(const proc::Files& files) {
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.score > b.score; });
   // A framework, or real memory with real work: anything less is not worth a guess.
-  auto likely = [](const TrainingCandidate& c) { return !c.libraries.empty() || (c.rss > 100'000'000 && c.cpu_share > 0.2); };
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(), [&](auto& c) { return !likely(c); }), candidates.end());
+  auto likely = [](const TrainingCandidate& c) {
+    return !c.libraries.empty() || (c.rss > 100'000'000 && c.cpu_share > 0.2);
+  };
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(), [&](auto& c) { return !likely(c); }),
+                   candidates.end());
   if (candidates.size() > 8) candidates.resize(8);
   return candidates;
 }
@@ -92,8 +102,9 @@ std::string describe_candidates(const std::vector<TrainingCandidate>& candidates
     const TrainingCandidate& c = candidates[i];
     std::string libraries = c.libraries.empty() ? "no framework" : c.libraries[0];
     if (c.libraries.size() > 1) libraries += fmt::format(" and {} more", c.libraries.size() - 1);
-    text += fmt::format("{} {:>7}  {:>9}  {:>4.0f} % cpu  {:>2} children  {}  {}\n", i == 0 ? "->" : "  ", c.pid, format_bytes(c.rss),
-                        100 * c.cpu_share, c.children, libraries, c.command.empty() ? c.name : c.command);
+    text += fmt::format("{} {:>7}  {:>9}  {:>4.0f} % cpu  {:>2} children  {}  {}\n", i == 0 ? "->" : "  ",
+                        c.pid, format_bytes(c.rss), 100 * c.cpu_share, c.children, libraries,
+                        c.command.empty() ? c.name : c.command);
   }
   return text;
 }

@@ -1,4 +1,5 @@
-// Which running process looks like training, by what it does: memory, processor, libraries it has mapped, children.
+// Which running process looks like training, by what it does: memory, processor, libraries it has mapped,
+// children.
 #pragma once
 #include <string>
 #include <vector>

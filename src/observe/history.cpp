@@ -41,7 +41,8 @@ void History::add(const Snapshot& snapshot) {
       life.group = group_of(life.parent, life.name);
       if (life.group >= 0) ++groups_[size_t(life.group)].ever;
     }
-    if (life.command.size() != process.command.size() || life.command != process.command) life.command = process.command;
+    if (life.command.size() != process.command.size() || life.command != process.command)
+      life.command = process.command;
     life.last = snapshot.time;
     life.bytes = process.footprint();
     life.rss = process.rss;
@@ -73,7 +74,8 @@ void History::end(const proc::ProcessId& id) {
   Lifetime& life = at->second;
   if (life.samples < few_samples && last_ - first_ > life.life() * 4) {
     ++short_lived_;
-    if (short_lived_names_.size() < most_names || short_lived_names_.count(life.name)) ++short_lived_names_[life.name];
+    if (short_lived_names_.size() < most_names || short_lived_names_.count(life.name))
+      ++short_lived_names_[life.name];
     processes_.erase(at);
     return;
   }
@@ -85,7 +87,8 @@ void History::end(const proc::ProcessId& id) {
 void History::forget_some() {
   auto shortest = processes_.end();
   for (auto at = processes_.begin(); at != processes_.end(); ++at)
-    if (at->second.ended && (shortest == processes_.end() || at->second.life() < shortest->second.life())) shortest = at;
+    if (at->second.ended && (shortest == processes_.end() || at->second.life() < shortest->second.life()))
+      shortest = at;
   if (shortest == processes_.end()) return;
   ++short_lived_;
   if (short_lived_names_.size() < most_names || short_lived_names_.count(shortest->second.name))

@@ -1,5 +1,5 @@
-// What was seen of every process over the whole watch, in bounded memory: a thinned series each, sums for groups of alike
-// siblings, and only counts for those that came and went.
+// What was seen of every process over the whole watch, in bounded memory: a thinned series each, sums for
+// groups of alike siblings, and only counts for those that came and went.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,9 +14,9 @@ namespace plimsoll::observe {
 
 struct Lifetime {
   proc::ProcessId id;
-  int parent = 0;     // at first sight: where it came from, not who adopted it
+  int parent = 0;  // at first sight: where it came from, not who adopted it
   std::string name, command;
-  int group = -1;     // index into History::groups()
+  int group = -1;  // index into History::groups()
   double first = 0, last = 0;
   bool ended = false;
   uint64_t samples = 0;

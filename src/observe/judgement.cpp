@@ -31,7 +31,8 @@ std::vector<Candidate> candidates(const History& history, const Roles& roles, do
   for (const auto& [id, life] : history.processes())
     if (!roles.pool_of(id)) consider({&life.series, &life, nullptr});
   for (const Pool& pool : roles.pools)
-    if (const auto& series = history.groups()[size_t(pool.group)].series) consider({series.get(), nullptr, &pool});
+    if (const auto& series = history.groups()[size_t(pool.group)].series)
+      consider({series.get(), nullptr, &pool});
   std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.slope > b.slope; });
   return found;
 }
@@ -48,7 +49,8 @@ Candidate narrowed(const Candidate& pool, const History& history, double from, d
   return most >= 0.5 * pool.slope ? steepest : pool;
 }
 
-Culprit make_culprit(const Candidate& candidate, const Roles& roles, const History& history, double tree_slope) {
+Culprit make_culprit(const Candidate& candidate, const Roles& roles, const History& history,
+                     double tree_slope) {
   Culprit culprit;
   culprit.rate = candidate.slope;
   culprit.share = tree_slope > 0 ? std::clamp(candidate.slope / tree_slope, 0.0, 1.0) : 0;
@@ -68,9 +70,11 @@ Culprit make_culprit(const Candidate& candidate, const Roles& roles, const Histo
 
 std::string named(const Culprit& culprit, size_t members) {
   if (culprit.pool)
-    return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members, culprit.name, 100 * culprit.share);
-  return fmt::format("The growth is in {} (pid {}, {}), which carries {:.0f} % of it.", culprit.name, culprit.id.pid,
-                     culprit.role == Role::worker ? "one of a worker pool" : role_name(culprit.role), 100 * culprit.share);
+    return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members,
+                       culprit.name, 100 * culprit.share);
+  return fmt::format(
+      "The growth is in {} (pid {}, {}), which carries {:.0f} % of it.", culprit.name, culprit.id.pid,
+      culprit.role == Role::worker ? "one of a worker pool" : role_name(culprit.role), 100 * culprit.share);
 }
 
 }  // namespace
@@ -111,7 +115,8 @@ double floor_slope(const Series& series, double from, double until) {
   return *middle;
 }
 
-Judgement judge_tree(const Series& tree, const History& history, const verdict::Options& options, double until) {
+Judgement judge_tree(const Series& tree, const History& history, const verdict::Options& options,
+                     double until) {
   using verdict::Kind;
   Judgement judgement;
   judgement.samples = tree.values();
@@ -125,11 +130,12 @@ Judgement judge_tree(const Series& tree, const History& history, const verdict::
   if (found.empty()) return judgement;
   Candidate best = found.front().life ? found.front() : narrowed(found.front(), history, from, until);
   if (result.kind != Kind::leak) {
-    // A leak of one process can drown in what the others do. It counts where the tree's own floor rises along with it: pages
-    // that merely lose a sharer raise a process and not the tree.
+    // A leak of one process can drown in what the others do. It counts where the tree's own floor rises along
+    // with it: pages that merely lose a sharer raise a process and not the tree.
     verdict::Verdict own = verdict::judge(samples_of(*best.series, until), options);
     double growth = own.floor_end - own.floor_start;
-    if (own.kind != Kind::leak || growth < 0.02 * result.floor_end || tree_slope < 0.5 * own.rate) return judgement;
+    if (own.kind != Kind::leak || growth < 0.02 * result.floor_end || tree_slope < 0.5 * own.rate)
+      return judgement;
     own.floor_start = result.floor_start, own.floor_end = result.floor_end;
     own.spikes = result.spikes;
     own.samples = result.samples;

@@ -11,12 +11,12 @@
 namespace plimsoll::observe {
 
 struct Culprit {
-  proc::ProcessId id;    // of a pool: its first member
+  proc::ProcessId id;  // of a pool: its first member
   bool pool = false;
-  std::string name;      // escaped
+  std::string name;  // escaped
   Role role = Role::main;
-  double share = 0;      // of the tree's growth, 0..1
-  double rate = 0;       // bytes a second of its own
+  double share = 0;  // of the tree's growth, 0..1
+  double rate = 0;   // bytes a second of its own
 };
 
 struct Judgement {
@@ -27,10 +27,12 @@ struct Judgement {
 };
 
 // `tree` is the footprint of the whole tree; what came after `until` (the program was ending) is left out.
-Judgement judge_tree(const Series& tree, const History& history, const verdict::Options& options, double until);
+Judgement judge_tree(const Series& tree, const History& history, const verdict::Options& options,
+                     double until);
 
 std::vector<verdict::Sample> samples_of(const Series& series, double until);
-// Theil-Sen slope of the low water of a dozen stretches between two times; bytes a second, 0 where there is too little.
+// Theil-Sen slope of the low water of a dozen stretches between two times; bytes a second, 0 where there is
+// too little.
 double floor_slope(const Series& series, double from, double until);
 
 }  // namespace plimsoll::observe

@@ -13,31 +13,38 @@ namespace {
 constexpr std::string_view hidden = "***";
 
 // A key holds a secret when one of its words is one of these...
-constexpr std::array secret_words{"token",       "secret", "password", "passwd", "passphrase", "pass",   "pwd",  "auth",
-                                  "credential",  "cookie", "bearer",   "apikey", "credentials", "secrets", "jwt", "authorization",
-                                  "accesskey",   "privatekey"};
+constexpr std::array secret_words{"token",         "secret",    "password",    "passwd",     "passphrase",
+                                  "pass",          "pwd",       "auth",        "credential", "cookie",
+                                  "bearer",        "apikey",    "credentials", "secrets",    "jwt",
+                                  "authorization", "accesskey", "privatekey"};
 // ... or it contains one of these once dashes and underscores are gone.
-constexpr std::array secret_pairs{"apikey", "accesskey", "privatekey", "secretkey", "authkey", "signingkey", "sastoken",
-                                  "clientsecret", "accesstoken", "authtoken", "password", "passwd", "connectionstring"};
+constexpr std::array secret_pairs{"apikey",     "accesskey", "privatekey",      "secretkey",   "authkey",
+                                  "signingkey", "sastoken",  "clientsecret",    "accesstoken", "authtoken",
+                                  "password",   "passwd",    "connectionstring"};
 // A word that starts like this and goes on for long is a secret wherever it stands.
-constexpr std::array secret_prefixes{"hf_",   "sk-",    "ghp_",  "gho_",   "ghu_",  "ghs_", "ghr_", "github_pat_",
-                                     "glpat-", "xoxb-", "xoxp-", "xoxa-", "AKIA", "ASIA", "AIza", "eyJ", "npm_", "pypi-"};
+constexpr std::array secret_prefixes{"hf_",  "sk-",         "ghp_",   "gho_",  "ghu_",  "ghs_",
+                                     "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-",
+                                     "AKIA", "ASIA",        "AIza",   "eyJ",   "npm_",  "pypi-"};
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+}
 char lower(char c) { return char(std::tolower(static_cast<unsigned char>(c))); }
 
 bool names_a_secret(std::string_view key) {
   std::string joined, word;
   bool found = false;
   auto end_word = [&] {
-    found |= std::find(secret_words.begin(), secret_words.end(), std::string_view(word)) != secret_words.end();
+    found |=
+        std::find(secret_words.begin(), secret_words.end(), std::string_view(word)) != secret_words.end();
     word.clear();
   };
   for (size_t i = 0; i < key.size(); ++i) {
     char c = key[i];
     bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
     // authToken: a capital after a small letter begins a word.
-    if (!std::isalnum(static_cast<unsigned char>(c)) || (upper && i > 0 && std::islower(static_cast<unsigned char>(key[i - 1]))))
+    if (!std::isalnum(static_cast<unsigned char>(c)) ||
+        (upper && i > 0 && std::islower(static_cast<unsigned char>(key[i - 1]))))
       end_word();
     if (std::isalnum(static_cast<unsigned char>(c))) word += lower(c), joined += lower(c);
   }
@@ -99,7 +106,9 @@ class Masker {
     } else if (end < text_.size() && text_[end] == ':' && !text_.substr(end).starts_with("://")) {
       // "Authorization: Bearer abc": everything to the end of the quoted part.
       out_ += ": ", out_ += hidden;
-      while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\'' && text_[at_] != ',' && text_[at_] != '\n') ++at_;
+      while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\'' && text_[at_] != ',' &&
+             text_[at_] != '\n')
+        ++at_;
     } else if (flag) {
       flag_open_ = true;
     }
@@ -162,7 +171,11 @@ class Masker {
 int decode(std::string_view text, uint32_t& code) {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   unsigned first = byte(0);
-  int length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  int length = first < 0x80                    ? 1
+               : first >= 0xc2 && first < 0xe0 ? 2
+               : first >= 0xe0 && first < 0xf0 ? 3
+               : first >= 0xf0 && first < 0xf5 ? 4
+                                               : 0;
   if (length == 0) return 0;
   code = length == 1 ? first : first & (0x7fu >> length);
   for (int i = 1; i < length; ++i) {
@@ -187,8 +200,8 @@ std::string escape(std::string_view text) {
       plain += code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r";
     } else if (code < 0x20 || code == 0x7f) {
       plain += fmt::format("\\x{:02x}", code);
-    } else if ((code >= 0x80 && code < 0xa0) || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-               (code >= 0x2066 && code <= 0x2069) || code == 0xfeff) {
+    } else if ((code >= 0x80 && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
+               (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff) {
       plain += fmt::format("\\u{:04x}", code);
     } else {
       plain += text.substr(0, size_t(length));

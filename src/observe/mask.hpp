@@ -1,5 +1,5 @@
-// What may be shown of a command line: secrets masked, control characters escaped. The list of what is masked is in
-// docs/watch.md.
+// What may be shown of a command line: secrets masked, control characters escaped. The list of what is masked
+// is in docs/watch.md.
 #pragma once
 #include <string>
 #include <string_view>

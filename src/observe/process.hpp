@@ -19,8 +19,8 @@ struct Process {
   char state = '?';     // as in proc(5): R, S, D, T stopped, Z zombie
   double first_seen = 0;
   uint64_t rss = 0;
-  // Proportional memory: shared pages divided among those who share them. Read where `pss_measured`, else carried on from
-  // the last reading by what RSS did since; RSS itself where reading is denied.
+  // Proportional memory: shared pages divided among those who share them. Read where `pss_measured`, else
+  // carried on from the last reading by what RSS did since; RSS itself where reading is denied.
   uint64_t pss = 0;
   bool pss_measured = false, pss_denied = false;
   uint64_t swap = 0;                       // proportional where known
@@ -43,8 +43,8 @@ struct System {
 };
 
 struct Snapshot {
-  double time = 0;  // seconds since watching began
-  std::vector<Process> processes;  // by pid
+  double time = 0;                     // seconds since watching began
+  std::vector<Process> processes;      // by pid
   std::vector<proc::ProcessId> ended;  // seen in the snapshot before, not in this
   System system;
   uint64_t bytes = 0, rss = 0, swap = 0, private_bytes = 0, shared = 0, gpu = 0;

@@ -10,10 +10,11 @@
 
 namespace plimsoll::observe {
 
-Relay::Relay(int from, int to, std::function<void(std::string_view)> reader) : from_(from), to_(to), reader_(std::move(reader)) {
+Relay::Relay(int from, int to, std::function<void(std::string_view)> reader)
+    : from_(from), to_(to), reader_(std::move(reader)) {
   if (from_ >= 0) fcntl(from_, F_SETFL, fcntl(from_, F_GETFL) | O_NONBLOCK);
-  // A pipe that polls writable takes PIPE_BUF bytes without blocking, and `to` may be shared with others, so it is not
-  // ours to make non-blocking. Files take anything.
+  // A pipe that polls writable takes PIPE_BUF bytes without blocking, and `to` may be shared with others, so
+  // it is not ours to make non-blocking. Files take anything.
   struct stat facts;
   bool file = fstat(to_, &facts) == 0 && S_ISREG(facts.st_mode);
   piece_ = file ? SIZE_MAX : PIPE_BUF;

@@ -1,4 +1,5 @@
-// Passes one output stream of a watched program on, byte for byte and in order, and shows it to a reader on the way.
+// Passes one output stream of a watched program on, byte for byte and in order, and shows it to a reader on
+// the way.
 #pragma once
 #include <poll.h>
 

@@ -1,5 +1,5 @@
-// What each process is in its tree, told from what it does: how much memory and processor it uses, how long it lives, who its
-// siblings are. Names play no part.
+// What each process is in its tree, told from what it does: how much memory and processor it uses, how long
+// it lives, who its siblings are. Names play no part.
 #pragma once
 #include <map>
 #include <string>
@@ -27,7 +27,8 @@ struct Roles {
 
 Roles find_roles(const History& history);
 
-// Low-water of the first and last third of a series, and whether it moved by more than 5 % (and 1 MB) between them.
+// Low-water of the first and last third of a series, and whether it moved by more than 5 % (and 1 MB) between
+// them.
 struct Drift {
   double first = 0, last = 0;
   bool stable() const;

@@ -26,7 +26,8 @@ Sampler::Sampler(const proc::Files& files, ProcessTree tree, const SamplerOption
 }
 
 const Snapshot& Sampler::sample(double now) {
-  credit_ = std::min(credit_ + options_.pss_share * std::max(0.0, now - last_), options_.pss_share * 60 + options_.first_credit);
+  credit_ = std::min(credit_ + options_.pss_share * std::max(0.0, now - last_),
+                     options_.pss_share * 60 + options_.first_credit);
   last_ = snapshot_.time = now;
   follow(now);
   spend_budget(now);
@@ -77,7 +78,8 @@ void Sampler::update(Process& process, Tracked& tracked, proc::Stat& stat) {
   process.pss_measured = false;
   tracked.faults = stat.faults;
   ++tracked.ticks;
-  // statm sums the per-processor counters; the RSS of stat may be many pages off on a machine with many of them.
+  // statm sums the per-processor counters; the RSS of stat may be many pages off on a machine with many of
+  // them.
   proc::Statm pages{stat.resident_pages, 0};
   if (process.zombie())
     pages = {};
@@ -96,7 +98,8 @@ void Sampler::estimate(Process& process, const Tracked& tracked) const {
   } else if (process.pss_denied) {
     process.pss = process.rss;
   } else if (!last.taken) {
-    // A fork begins with all pages of its parent and no fault of its own: what it has faulted in bounds what is its own.
+    // A fork begins with all pages of its parent and no fault of its own: what it has faulted in bounds what
+    // is its own.
     process.pss = std::min(process.rss, tracked.faults * proc::page_size());
   } else {
     double pss = double(last.pss) + (double(tracked.anonymous) - double(last.anonymous)) +
@@ -121,7 +124,8 @@ void Sampler::spend_budget(double now) {
   if (credit_ <= 0 && !exactly_) return;
   candidates_.clear();
   for (size_t i = 0; i < tracked_.size(); ++i)
-    if (double value = urgency(snapshot_.processes[i], tracked_[i], now); value > 0) candidates_.emplace_back(value, i);
+    if (double value = urgency(snapshot_.processes[i], tracked_[i], now); value > 0)
+      candidates_.emplace_back(value, i);
   std::sort(candidates_.rbegin(), candidates_.rend());
   for (auto [value, i] : candidates_) {
     if (credit_ <= 0 && !exactly_) return;  // the last reading may overdraw: later ticks pay it back
@@ -157,7 +161,8 @@ void Sampler::read_details(Process& process, Tracked& tracked, double now) {
     reading.sharing = sum.shared ? std::min(1.0, double(own_of_shared) / double(sum.shared)) : 1;
   } else if (result == proc::Read::denied) {
     process.pss_denied = reading.taken = true;  // asked again only as often as a reading
-    if (files_.read(pid, "status", text_, 8192) == proc::Read::ok) process.swap = proc::parse_status(text_).swap;
+    if (files_.read(pid, "status", text_, 8192) == proc::Read::ok)
+      process.swap = proc::parse_status(text_).swap;
     process.pss = process.rss;
   }
 }
@@ -186,7 +191,8 @@ void Sampler::read_system(double now) {
 }
 
 void Sampler::total() {
-  snapshot_.bytes = snapshot_.rss = snapshot_.swap = snapshot_.private_bytes = snapshot_.shared = snapshot_.gpu = 0;
+  snapshot_.bytes = snapshot_.rss = snapshot_.swap = snapshot_.private_bytes = snapshot_.shared =
+      snapshot_.gpu = 0;
   snapshot_.denied = 0;
   snapshot_.pss_measured = true;
   for (const Process& process : snapshot_.processes) {

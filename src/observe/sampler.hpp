@@ -4,8 +4,9 @@
 //   Sampler sampler(files, ProcessTree(files, pid, false), {});
 //   const Snapshot& now = sampler.sample(seconds);   // valid until the next call
 //
-// PSS makes the kernel walk the target's page tables (about 10 ms per GiB of small pages) while it holds the memory lock, so
-// readings go where the last one is most out of date for its cost: most page faults and RSS change since, then age.
+// PSS makes the kernel walk the target's page tables (about 10 ms per GiB of small pages) while it holds the
+// memory lock, so readings go where the last one is most out of date for its cost: most page faults and RSS
+// change since, then age.
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,5 +1,5 @@
-// A series of bytes over time in fixed memory: when it is full, neighbouring buckets are merged, keeping minima and maxima,
-// so a run of weeks costs what a run of minutes does.
+// A series of bytes over time in fixed memory: when it is full, neighbouring buckets are merged, keeping
+// minima and maxima, so a run of weeks costs what a run of minutes does.
 #pragma once
 #include <cstddef>
 #include <cstdint>

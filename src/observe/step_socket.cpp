@@ -16,13 +16,15 @@ StepSocket::StepSocket() {
   const char* base = std::getenv("XDG_RUNTIME_DIR");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  // The address holds 107 bytes; a folder that does not leave room for ours, or is not writable, gives way to /tmp.
+  // The address holds 107 bytes; a folder that does not leave room for ours, or is not writable, gives way to
+  // /tmp.
   for (std::string place : {std::string(base ? base : "/tmp"), std::string("/tmp")}) {
     folder_ = place + "/plimsoll-XXXXXX";
     if (folder_.size() + 7 < sizeof address.sun_path && mkdtemp(folder_.data())) break;
     folder_.clear();
   }
-  if (folder_.empty()) fail("no folder for the step socket can be made in /tmp ({}); use --no-steps", std::strerror(errno));
+  if (folder_.empty())
+    fail("no folder for the step socket can be made in /tmp ({}); use --no-steps", std::strerror(errno));
   path_ = folder_ + "/steps";
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   descriptor_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

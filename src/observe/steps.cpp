@@ -18,9 +18,9 @@ std::optional<int64_t> leading_integer(std::string_view text, size_t* used = nul
   int64_t value = 0;
   size_t i = 0;
   for (; i < text.size(); ++i) {
-    bool separator = (text[i] == ',' || text[i] == '_') && i > 0 && i + 3 < text.size() && is_digit(text[i - 1]) &&
-                     is_digit(text[i + 1]) && is_digit(text[i + 2]) && is_digit(text[i + 3]) &&
-                     (i + 4 >= text.size() || !is_digit(text[i + 4]));
+    bool separator = (text[i] == ',' || text[i] == '_') && i > 0 && i + 3 < text.size() &&
+                     is_digit(text[i - 1]) && is_digit(text[i + 1]) && is_digit(text[i + 2]) &&
+                     is_digit(text[i + 3]) && (i + 4 >= text.size() || !is_digit(text[i + 4]));
     if (separator) continue;
     if (!is_digit(text[i])) break;
     if (value > INT64_MAX / 10 - 1) return std::nullopt;
@@ -63,7 +63,9 @@ std::optional<int64_t> words_step(std::string_view line) {
     if (!named) continue;
     // Between the word and its number: blanks and a few signs, but no second word.
     size_t at = end;
-    while (at < line.size() && at - end < 12 && std::string_view(" \t:=#'\"[(").find(line[at]) != std::string_view::npos) ++at;
+    while (at < line.size() && at - end < 12 &&
+           std::string_view(" \t:=#'\"[(").find(line[at]) != std::string_view::npos)
+      ++at;
     if (at == end) continue;
     if (auto value = leading_integer(line.substr(at))) return value;
   }
@@ -84,20 +86,25 @@ std::optional<Bar> tqdm_bar(std::string_view line) {
   while (!counts.empty() && counts.front() == ' ') counts.remove_prefix(1);
   size_t used = 0;
   auto done = leading_integer(counts, &used);
-  if (!done || used >= counts.size() || counts[used] != '/' || counts.find('[', used) == std::string_view::npos)
+  if (!done || used >= counts.size() || counts[used] != '/' ||
+      counts.find('[', used) == std::string_view::npos)
     return std::nullopt;
   size_t begin = percent;
   while (begin > 0 && (is_digit(line[begin - 1]) || line[begin - 1] == ' ')) --begin;
   return Bar{line.substr(0, begin), *done};
 }
 
-// {'loss': 2.1, 'grad_norm': 1.0, 'learning_rate': 5e-05, 'epoch': 0.02}: says that a step was logged, not which.
+// {'loss': 2.1, 'grad_norm': 1.0, 'learning_rate': 5e-05, 'epoch': 0.02}: says that a step was logged, not
+// which.
 bool trainer_dictionary(std::string_view line, bool& evaluation) {
   size_t open = line.find('{');
   if (open == std::string_view::npos || line.find('}', open) == std::string_view::npos) return false;
-  if (line.find("'epoch'", open) == std::string_view::npos && line.find("\"epoch\"", open) == std::string_view::npos) return false;
+  if (line.find("'epoch'", open) == std::string_view::npos &&
+      line.find("\"epoch\"", open) == std::string_view::npos)
+    return false;
   evaluation = line.find("eval_", open) != std::string_view::npos;
-  return evaluation || line.find("'loss'", open) != std::string_view::npos || line.find("\"loss\"", open) != std::string_view::npos;
+  return evaluation || line.find("'loss'", open) != std::string_view::npos ||
+         line.find("\"loss\"", open) != std::string_view::npos;
 }
 
 std::string bar_phase(std::string_view description) {
@@ -107,7 +114,8 @@ std::string bar_phase(std::string_view description) {
 }
 
 bool counts_no_steps(std::string_view description) {
-  for (const char* word : {"download", "loading", "map", "token", "filter", "generating", "saving", "fetch", "epoch"})
+  for (const char* word :
+       {"download", "loading", "map", "token", "filter", "generating", "saving", "fetch", "epoch"})
     if (contains_ignoring_case(description, word)) return true;
   return false;
 }
@@ -127,8 +135,10 @@ StepPattern::StepPattern(const std::string& expression) {
   try {
     compiled_ = std::make_unique<Compiled>(Compiled{std::regex(expression, flags)});
   } catch (const std::regex_error& error) {
-    fail_input("--step-regex '{}' is not a regular expression ({}); write one whose first group is the step, like 'it=([0-9]+)'",
-               expression, error.what());
+    fail_input(
+        "--step-regex '{}' is not a regular expression ({}); write one whose first group is the step, like "
+        "'it=([0-9]+)'",
+        expression, error.what());
   }
 }
 
@@ -153,7 +163,8 @@ Recognised recognise(std::string_view line, const StepPattern* pattern) {
     found.phase = contains_ignoring_case(line, "training") ? "train" : "validate";
   } else if (auto bar = tqdm_bar(line)) {
     found.phase = bar_phase(bar->description);
-    if (!pattern && found.phase.empty() && !counts_no_steps(bar->description)) step(StepSource::bar, bar->done);
+    if (!pattern && found.phase.empty() && !counts_no_steps(bar->description))
+      step(StepSource::bar, bar->done);
   } else if (auto words = pattern ? std::nullopt : words_step(line)) {
     step(StepSource::words, words);
   } else if (trainer_dictionary(line, evaluation)) {
@@ -190,8 +201,10 @@ void StepCounter::take(const Recognised& event) {
   }
   if (!event.step) return;
   // Counting from the start again is a new epoch; a few steps back is a line that came late.
-  if (*event.step < last_ && *event.step <= last_ / 2) base_ += last_;
-  else if (*event.step < last_) return;
+  if (*event.step < last_ && *event.step <= last_ / 2)
+    base_ += last_;
+  else if (*event.step < last_)
+    return;
   last_ = *event.step;
 }
 

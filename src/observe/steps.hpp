@@ -1,5 +1,6 @@
-// Step numbers and phases in what a foreign program prints: `Iter 100/5000`, `step 100`, tqdm bars, the dictionaries of
-// Hugging Face's Trainer, or a regular expression of the user's own. Pure: bytes in, events out.
+// Step numbers and phases in what a foreign program prints: `Iter 100/5000`, `step 100`, tqdm bars, the
+// dictionaries of Hugging Face's Trainer, or a regular expression of the user's own. Pure: bytes in, events
+// out.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,7 +10,14 @@
 
 namespace plimsoll::observe {
 
-enum class StepSource { none, dictionary, bar, words, pattern, socket };  // a later one is believed over an earlier one
+enum class StepSource {
+  none,
+  dictionary,
+  bar,
+  words,
+  pattern,
+  socket
+};  // a later one is believed over an earlier one
 
 struct Recognised {
   StepSource source = StepSource::none;
@@ -37,7 +45,8 @@ Recognised recognise(std::string_view line, const StepPattern* pattern);
 // A datagram: "step 120", "phase validate". nullopt for anything else.
 std::optional<Recognised> parse_datagram(std::string_view text);
 
-// Cuts a stream into lines at \n and \r (bars redraw themselves), keeping at most `longest_line` bytes of one.
+// Cuts a stream into lines at \n and \r (bars redraw themselves), keeping at most `longest_line` bytes of
+// one.
 class LineCutter {
  public:
   // Calls line(std::string_view) for each line completed by `bytes`.
@@ -58,11 +67,14 @@ class LineCutter {
   std::string partial_;
 };
 
-// One count out of many sources: the most trusted source wins, and a count that starts over (a new epoch) goes on.
+// One count out of many sources: the most trusted source wins, and a count that starts over (a new epoch)
+// goes on.
 class StepCounter {
  public:
   void take(const Recognised& event);
-  std::optional<int64_t> step() const { return source_ == StepSource::none ? std::nullopt : std::optional(base_ + last_); }
+  std::optional<int64_t> step() const {
+    return source_ == StepSource::none ? std::nullopt : std::optional(base_ + last_);
+  }
   StepSource source() const { return source_; }
 
  private:

@@ -10,7 +10,8 @@ ProcessTree::ProcessTree(const proc::Files& files, int root, bool adopt)
     : files_(files), root_(root), adopt_(adopt), self_(getpid()) {}
 
 const ProcessTree::Known* ProcessTree::find(int pid) const {
-  auto at = std::lower_bound(known_.begin(), known_.end(), pid, [](const Known& k, int p) { return k.id.pid < p; });
+  auto at =
+      std::lower_bound(known_.begin(), known_.end(), pid, [](const Known& k, int p) { return k.id.pid < p; });
   return at != known_.end() && at->id.pid == pid ? &*at : nullptr;
 }
 
@@ -26,7 +27,8 @@ bool ProcessTree::belongs(const proc::Stat& stat) const {
 }
 
 const std::vector<proc::Stat>& ProcessTree::scan() {
-  // A stranger stays one as long as it lives, so strangers are looked at again only now and then, against reused pids.
+  // A stranger stays one as long as it lives, so strangers are looked at again only now and then, against
+  // reused pids.
   constexpr unsigned stranger_turns = 16;
   ++scans_;
   files_.list(pids_);
@@ -54,7 +56,8 @@ const std::vector<proc::Stat>& ProcessTree::scan() {
   }
   known_.swap(next_);
 
-  // Sessions of dead leaders live on in their members; a session without one is over and its number may be reused.
+  // Sessions of dead leaders live on in their members; a session without one is over and its number may be
+  // reused.
   std::set<int> sessions;
   for (const proc::Stat& stat : members_)
     if (stat.session == stat.id.pid || sessions_.count(stat.session)) sessions.insert(stat.session);

@@ -1,5 +1,5 @@
-// Which processes belong to the watched tree. A member stays one through exec, reparenting and the death of its parents;
-// a pid that comes back with another start time is somebody else.
+// Which processes belong to the watched tree. A member stays one through exec, reparenting and the death of
+// its parents; a pid that comes back with another start time is somebody else.
 #pragma once
 #include <set>
 #include <vector>
@@ -10,8 +10,8 @@ namespace plimsoll::observe {
 
 class ProcessTree {
  public:
-  // Follows `root` and all that descends from it. With `adopt` also everything handed to this process as a subreaper, which
-  // is where the orphans of a launched program end up.
+  // Follows `root` and all that descends from it. With `adopt` also everything handed to this process as a
+  // subreaper, which is where the orphans of a launched program end up.
   ProcessTree(const proc::Files& files, int root, bool adopt);
 
   // Reads the process table once; the living members, zombies included, by pid. Valid until the next scan.

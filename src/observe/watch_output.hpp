@@ -19,7 +19,8 @@ std::string live_line(const Snapshot& snapshot, const Progress& progress);
 // The largest processes, one a line, after a heading and the live line.
 std::string live_table(const Snapshot& snapshot, const Roles& roles, const Progress& progress, size_t rows);
 // The verdict, the processes with their roles, what to know about the measurement.
-std::string final_text(const Judgement& judgement, const History& history, const std::vector<std::string>& notes);
+std::string final_text(const Judgement& judgement, const History& history,
+                       const std::vector<std::string>& notes);
 // One line of JSON as documented in docs/watch.md; with `all` each process's own verdict too.
 std::string final_json(const Judgement& judgement, const History& history, double until, bool all);
 

@@ -31,8 +31,9 @@ std::string mounted_at(const proc::Roots& roots, const std::string& point) {
   return point.compare(0, usual.size(), usual) == 0 ? roots.cgroup + point.substr(usual.size()) : point;
 }
 
-// The group's folder relative to the mount. Inside a container the mount shows only a part of the hierarchy: its root is
-// cut off, and a path outside of it (a cgroup namespace shows "/..") means the mount itself is all we can see.
+// The group's folder relative to the mount. Inside a container the mount shows only a part of the hierarchy:
+// its root is cut off, and a path outside of it (a cgroup namespace shows "/..") means the mount itself is
+// all we can see.
 std::string relative_path(const std::string& path, const std::string& mount_root) {
   if (path.find("..") != std::string::npos) return "";
   if (mount_root == "/") return path == "/" ? "" : path;
@@ -80,7 +81,8 @@ std::vector<Membership> parse_membership(std::string_view content) {
     auto hierarchy = text::number<int>(line.substr(0, first));
     std::string_view path = line.substr(second + 1);
     if (!hierarchy || path.empty() || path[0] != '/') continue;
-    groups.push_back({*hierarchy, std::string(line.substr(first + 1, second - first - 1)), std::string(path)});
+    groups.push_back(
+        {*hierarchy, std::string(line.substr(first + 1, second - first - 1)), std::string(path)});
   }
   return groups;
 }
@@ -108,11 +110,14 @@ std::optional<Limit> limit_of(const proc::Files& files, int pid) {
     return std::nullopt;
   std::optional<Limit> best;
   for (const proc::Mount& mount : proc::parse_mountinfo(text)) {
-    int version = mount.type == "cgroup2" ? 2 : mount.type == "cgroup" && lists(mount.options, "memory") ? 1 : 0;
+    int version = mount.type == "cgroup2"                                    ? 2
+                  : mount.type == "cgroup" && lists(mount.options, "memory") ? 1
+                                                                             : 0;
     if (version == 0) continue;
     for (const Membership& group : groups) {
       if (version == 2 ? group.hierarchy != 0 : !lists(group.controllers, "memory")) continue;
-      auto limit = tightest(mounted_at(files.roots(), mount.point), relative_path(group.path, mount.root), version);
+      auto limit =
+          tightest(mounted_at(files.roots(), mount.point), relative_path(group.path, mount.root), version);
       if (limit && (!best || limit->bytes < best->bytes)) best = limit;
     }
   }

@@ -1,4 +1,5 @@
-// The memory limit a control group puts on a process: version 1 and 2, nested groups, namespaces, containers without files.
+// The memory limit a control group puts on a process: version 1 and 2, nested groups, namespaces, containers
+// without files.
 #pragma once
 #include <cstdint>
 #include <optional>

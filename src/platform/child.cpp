@@ -19,16 +19,19 @@ namespace plimsoll::platform {
 namespace {
 
 void make_pipe(int ends[2]) {
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("no pipe for the program's output can be made ({})", std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    fail("no pipe for the program's output can be made ({})", std::strerror(errno));
 }
 
 }  // namespace
 
 Child::Child(const LaunchOptions& options) {
-  if (options.command.empty()) fail_input("no command to watch was given; write it after --, like `plimsoll watch -- python train.py`");
+  if (options.command.empty())
+    fail_input("no command to watch was given; write it after --, like `plimsoll watch -- python train.py`");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> arguments, environment;
-  for (const std::string& argument : options.command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : options.command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::vector<std::string> added;
   for (const auto& [name, value] : options.environment) added.push_back(name + "=" + value);
@@ -66,7 +69,8 @@ Child::Child(const LaunchOptions& options) {
   output_ = output[0], error_ = error[0];
   if (failed) {
     close_output(), close_error();
-    fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", options.command[0], std::strerror(failed));
+    fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", options.command[0],
+               std::strerror(failed));
   }
 }
 

@@ -1,4 +1,5 @@
-// Launching a program to watch: its output through pipes or inherited, its orphans handed to us, signals passed on.
+// Launching a program to watch: its output through pipes or inherited, its orphans handed to us, signals
+// passed on.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@ struct LaunchOptions {
 
 class Child {
  public:
-  // Makes this process a subreaper, so that descendants whose parents die come to us. InputError naming the command if it
-  // cannot be run. All signals blocked by us are unblocked in the child.
+  // Makes this process a subreaper, so that descendants whose parents die come to us. InputError naming the
+  // command if it cannot be run. All signals blocked by us are unblocked in the child.
   explicit Child(const LaunchOptions& options);
   ~Child();
   Child(const Child&) = delete;

@@ -56,7 +56,8 @@ class Nvidia final : public Gpu {
       unsigned count = unsigned(entries.size());
       if (processes_(device, &count, entries.data()) != 0) continue;
       for (unsigned i = 0; i < std::min<size_t>(count, entries.size()); ++i)
-        if (std::find(pids.begin(), pids.end(), int(entries[i].pid)) != pids.end() && entries[i].bytes != UINT64_MAX)
+        if (std::find(pids.begin(), pids.end(), int(entries[i].pid)) != pids.end() &&
+            entries[i].bytes != UINT64_MAX)
           bytes[int(entries[i].pid)] += entries[i].bytes;  // all ones would mean: not known
     }
     return bytes;

@@ -1,4 +1,5 @@
-// GPU memory by process, from NVIDIA's or AMD's own library where one can be opened at run time; else a stub that says so.
+// GPU memory by process, from NVIDIA's or AMD's own library where one can be opened at run time; else a stub
+// that says so.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,6 +19,7 @@ class Gpu {
 };
 
 // Never fails: without a library or a device the result is the stub.
-std::unique_ptr<Gpu> open_gpu(const char* nvml = "libnvidia-ml.so.1", const char* rocm_smi = "librocm_smi64.so");
+std::unique_ptr<Gpu> open_gpu(const char* nvml = "libnvidia-ml.so.1",
+                              const char* rocm_smi = "librocm_smi64.so");
 
 }  // namespace plimsoll::gpu

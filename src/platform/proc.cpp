@@ -45,7 +45,8 @@ Read read_whole(int folder, const char* path, std::string& text, size_t most) {
   text.clear();
   Descriptor file(folder, path);
   if (file.number < 0) return from_errno();
-  // Most files of /proc fit a page and come in one read; asking again only when the page was filled saves a call.
+  // Most files of /proc fit a page and come in one read; asking again only when the page was filled saves a
+  // call.
   size_t size = 0, chunk = std::min<size_t>(most, 4096);
   for (;;) {
     text.resize(size + chunk);
@@ -62,7 +63,8 @@ Read read_whole(int folder, const char* path, std::string& text, size_t most) {
 
 Files::Files(const Roots& roots) : roots_(roots) {
   folder_ = open(roots_.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_ < 0) fail("'{}' cannot be opened; processes can be watched only where /proc is mounted", roots_.proc);
+  if (folder_ < 0)
+    fail("'{}' cannot be opened; processes can be watched only where /proc is mounted", roots_.proc);
 }
 
 Files::~Files() { close(folder_); }
@@ -127,7 +129,8 @@ int Files::descriptors(int pid) const {
   Path path(pid, "fd");
   struct stat facts;
   if (fstatat(folder_, path.text, &facts, 0) != 0) return -1;
-  // Since Linux 6.2 the folder's size is the count; the same call says nothing of permission, the folder's mode does.
+  // Since Linux 6.2 the folder's size is the count; the same call says nothing of permission, the folder's
+  // mode does.
   if (facts.st_size > 0 && faccessat(folder_, path.text, R_OK, AT_EACCESS) == 0 && roots_.proc == "/proc")
     return int(facts.st_size);
   DIR* folder = fdopendir(openat(folder_, path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -143,7 +146,8 @@ bool Files::hides_processes() const {
   if (read("self/mountinfo", text, 1 << 20) != Read::ok) return false;
   for (const Mount& mount : parse_mountinfo(text))
     if (mount.type == "proc" && mount.options.find("hidepid=") != std::string::npos &&
-        mount.options.find("hidepid=0") == std::string::npos && mount.options.find("hidepid=off") == std::string::npos)
+        mount.options.find("hidepid=0") == std::string::npos &&
+        mount.options.find("hidepid=off") == std::string::npos)
       return true;
   return false;
 }

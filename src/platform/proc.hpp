@@ -1,5 +1,5 @@
-// What /proc says about processes and the machine. Parsers are pure functions on text and never throw; `Files` reads below
-// an injectable root, so a test can hand in any /proc it likes.
+// What /proc says about processes and the machine. Parsers are pure functions on text and never throw;
+// `Files` reads below an injectable root, so a test can hand in any /proc it likes.
 #pragma once
 #include <cstdint>
 #include <functional>

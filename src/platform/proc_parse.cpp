@@ -38,17 +38,34 @@ std::optional<Stat> parse_stat(std::string_view content) {
     uint64_t positive = *value < 0 ? 0 : uint64_t(*value);
     int small = int(std::clamp<int64_t>(*value, INT32_MIN, INT32_MAX));
     switch (field) {
-      case 4: stat.parent = small; break;
-      case 5: stat.group = small; break;
-      case 6: stat.session = small; break;
+      case 4:
+        stat.parent = small;
+        break;
+      case 5:
+        stat.group = small;
+        break;
+      case 6:
+        stat.session = small;
+        break;
       case 10:
-      case 12: stat.faults += positive; break;
+      case 12:
+        stat.faults += positive;
+        break;
       case 14:
-      case 15: stat.cpu_ticks += positive; break;
-      case 20: stat.threads = small; break;
-      case 22: stat.id.start_ticks = positive; break;
-      case 24: stat.resident_pages = positive; break;
-      default: break;
+      case 15:
+        stat.cpu_ticks += positive;
+        break;
+      case 20:
+        stat.threads = small;
+        break;
+      case 22:
+        stat.id.start_ticks = positive;
+        break;
+      case 24:
+        stat.resident_pages = positive;
+        break;
+      default:
+        break;
     }
   }
   return stat;
@@ -73,7 +90,8 @@ Status parse_status(std::string_view content) {
     };
     if (line.starts_with("Uid:")) status.user = number<int>(word_after("Uid:")).value_or(-1);
     if (line.starts_with("Threads:")) status.threads = number<int>(word_after("Threads:")).value_or(0);
-    if (line.starts_with("SigIgn:")) status.ignored_signals = number<uint64_t>(word_after("SigIgn:"), 16).value_or(0);
+    if (line.starts_with("SigIgn:"))
+      status.ignored_signals = number<uint64_t>(word_after("SigIgn:"), 16).value_or(0);
   }
   return status;
 }
@@ -86,8 +104,8 @@ bool Smaps::add_line(std::string_view line) {
     return value.has_value();
   };
   return add("Rss:", rss) || add("Pss:", pss) || add("Private_Clean:", private_bytes) ||
-         add("Private_Dirty:", private_bytes) || add("Shared_Clean:", shared) || add("Shared_Dirty:", shared) ||
-         add("Swap:", swap) || add("SwapPss:", swap_pss);
+         add("Private_Dirty:", private_bytes) || add("Shared_Clean:", shared) ||
+         add("Shared_Dirty:", shared) || add("Swap:", swap) || add("SwapPss:", swap_pss);
 }
 
 std::optional<Smaps> parse_smaps(std::string_view content) {

@@ -35,7 +35,8 @@ std::optional<Number> number(std::string_view word, int base = 10) {
   return value;
 }
 
-// "Pss:   281 kB" with key "Pss:" gives 281 * 1024; nullopt where the line has another key or no number. Saturates.
+// "Pss:   281 kB" with key "Pss:" gives 281 * 1024; nullopt where the line has another key or no number.
+// Saturates.
 inline std::optional<uint64_t> kilobytes(std::string_view line, std::string_view key) {
   if (!line.starts_with(key)) return std::nullopt;
   line.remove_prefix(key.size());
