@@ -1,0 +1,99 @@
+#include "verdict/floor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace plimsoll::verdict {
+namespace {
+
+constexpr double low_quantile = 0.12;
+constexpr size_t least_buckets_per_point = 3;
+
+// The buckets' lows on an even grid of times, gaps filled by the neighbour before.
+std::vector<double> even_grid(std::span<const Bucket> buckets, size_t size) {
+  std::vector<double> grid(size);
+  const double start = buckets.front().first_time, span = buckets.back().last_time - start;
+  size_t at = 0;
+  for (size_t i = 0; i < size; ++i) {
+    double time = start + span * (double(i) + .5) / double(size);
+    while (at + 1 < buckets.size() && buckets[at + 1].time() <= time) ++at;
+    grid[i] = buckets[at].low();
+  }
+  return grid;
+}
+
+// Removes what is slower than `window` and clips what sticks out, so that neither drift nor spikes dominate.
+void keep_fast_part(std::vector<double>& grid, size_t window) {
+  std::vector<double> sums(grid.size() + 1, 0.);
+  std::partial_sum(grid.begin(), grid.end(), sums.begin() + 1);
+  std::vector<double> fast(grid.size());
+  const size_t half = window / 2;
+  for (size_t i = 0; i < grid.size(); ++i) {
+    size_t reach = std::min({half, i, grid.size() - 1 - i});
+    fast[i] = grid[i] - (sums[i + reach + 1] - sums[i - reach]) / double(2 * reach + 1);
+  }
+  std::vector<double> sorted = fast;
+  std::sort(sorted.begin(), sorted.end());
+  const double low = sorted[sorted.size() / 20], high = sorted[sorted.size() - 1 - sorted.size() / 20];
+  for (double& x : fast) x = std::clamp(x, low, high);
+  grid = std::move(fast);
+}
+
+}  // namespace
+
+double dominant_period(std::span<const Bucket> buckets) {
+  const size_t size = std::min<size_t>(buckets.size(), 720);
+  if (size < 48) return 0;
+  std::vector<double> x = even_grid(buckets, size);
+  keep_fast_part(x, size / 4);
+  const double mean = std::accumulate(x.begin(), x.end(), 0.) / double(size);
+  for (double& v : x) v -= mean;
+  const double power = std::inner_product(x.begin(), x.end(), x.begin(), 0.);
+  if (!(power > 0)) return 0;
+  const size_t longest = size / 5;
+  std::vector<double> correlation(longest + 2);
+  for (size_t lag = 1; lag < correlation.size(); ++lag)
+    correlation[lag] =
+        std::inner_product(x.begin(), x.end() - long(lag), x.begin() + long(lag), 0.) / power * double(size) / double(size - lag);
+  // Past the first dip, the highest peak; of its near equals the shortest lag, not a multiple.
+  size_t lag = 1;
+  while (lag < longest && correlation[lag] > 0.05) ++lag;
+  size_t best = 0;
+  for (; lag <= longest; ++lag)
+    if (correlation[lag] >= correlation[lag - 1] && correlation[lag] > correlation[lag + 1] &&
+        correlation[lag] > std::max(0.25, best ? 1.15 * correlation[best] : 0.))
+      best = lag;
+  if (best < 3) return 0;
+  return double(best) / double(size) * (buckets.back().last_time - buckets.front().first_time);
+}
+
+std::vector<FloorPoint> floor_points(std::span<const Bucket> buckets, double period, size_t most) {
+  const double start = buckets.front().first_time, span = buckets.back().last_time - start;
+  size_t count = std::min(most, std::max<size_t>(buckets.size() / least_buckets_per_point, 1));
+  if (period > 0) {
+    // Whole periods a stretch, so that each sees the saw-tooth's foot once or equally often.
+    double periods = std::ceil(span / double(count) / period);
+    count = std::min(count, std::max<size_t>(size_t(span / (periods * period)), 8));
+  }
+  std::vector<FloorPoint> points;
+  std::vector<double> lows;
+  size_t at = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double until = start + span * double(i + 1) / double(count);
+    lows.clear();
+    double time = 0;
+    for (; at < buckets.size() && (buckets[at].time() <= until || i + 1 == count); ++at) {
+      lows.push_back(buckets[at].low());
+      time += buckets[at].time();
+    }
+    if (lows.empty()) continue;
+    auto nth = lows.begin() + long(low_quantile * double(lows.size()));
+    std::nth_element(lows.begin(), nth, lows.end());
+    points.push_back({time / double(lows.size()), *nth});
+  }
+  return points;
+}
+
+}  // namespace plimsoll::verdict
