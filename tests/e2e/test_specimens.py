@@ -24,7 +24,7 @@ def find_torch():
     return None
 
 
-def watch(plimsoll, specimen, seconds, torch):
+def watch(plimsoll, specimen, options, torch):
     words = {"{specimens}": SPECIMENS, "{sources}": str(SOURCES), "{python}": sys.executable, "{torch}": torch or ""}
     command = []
     for word in specimen["command"]:
@@ -33,10 +33,12 @@ def watch(plimsoll, specimen, seconds, torch):
         command.append(word)
     with tempfile.TemporaryDirectory() as folder:
         confession = os.path.join(folder, "culprit")
-        environment = dict(os.environ, SPECIMEN_SECONDS=str(seconds), SPECIMEN_CULPRIT=confession,
+        environment = dict(os.environ, SPECIMEN_SECONDS=str(options.seconds), SPECIMEN_CULPRIT=confession,
                            PYTHONDONTWRITEBYTECODE="1")
-        done = subprocess.run([plimsoll, "watch", "--json", "--interval", "100ms", "--", *command], env=environment,
-                              capture_output=True, text=True, check=False, timeout=seconds * 10 + 120)
+        record = ["--out", os.path.join(options.records, specimen["name"] + ".db")] if options.records else []
+        done = subprocess.run([plimsoll, "watch", "--json", "--interval", "100ms", *record, "--", *command],
+                              env=environment, capture_output=True, text=True, check=False,
+                              timeout=options.seconds * 10 + 120)
         truth_pid = int(open(confession, encoding="utf-8").read()) if os.path.exists(confession) else None
     try:
         answer = json.loads(done.stdout.strip().splitlines()[-1])
@@ -65,6 +67,7 @@ def main():
     parser.add_argument("--parallel", type=int, default=8)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--records", help="keep every run file in this folder")
     parser.add_argument("--save", help="write every answer to this file as JSON")
     options = parser.parse_args()
     if subprocess.run([options.plimsoll, "watch", "--help"], capture_output=True, check=False).returncode != 0:
@@ -82,7 +85,7 @@ def main():
 
     wrong, answers = 0, {}
     with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
-        jobs = [pool.submit(watch, options.plimsoll, specimen, options.seconds, torch) for specimen in specimens]
+        jobs = [pool.submit(watch, options.plimsoll, specimen, options, torch) for specimen in specimens]
         for specimen, job in zip(specimens, jobs):
             answer, truth_pid, trouble = job.result()
             problem = judge(specimen, answer, truth_pid, trouble)
