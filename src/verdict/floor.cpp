@@ -7,6 +7,8 @@
 
 namespace plimsoll::verdict {
 namespace {
+static double env(const char*n,double d){const char*e=getenv(n);return e?atof(e):d;}
+static const size_t WIN=env("WIN",4),LONGEST=env("LONGEST",8); static const double USEL0=env("L0",0);
 
 constexpr double low_quantile = 0.12;
 constexpr size_t least_buckets_per_point = 3;
@@ -24,17 +26,19 @@ std::vector<double> even_grid(std::span<const Bucket> buckets, size_t size) {
   return grid;
 }
 
-// Removes what is slower than `window` and clips what sticks out, so that neither drift nor spikes dominate.
+// Removes what is slower than `window` (by a running median, which follows steps) and clips what sticks out, so that neither
+// drift nor spikes dominate.
 void keep_fast_part(std::vector<double>& grid, size_t window) {
-  std::vector<double> sums(grid.size() + 1, 0.);
-  std::partial_sum(grid.begin(), grid.end(), sums.begin() + 1);
-  std::vector<double> fast(grid.size());
+  std::vector<double> fast(grid.size()), sorted;
   const size_t half = window / 2;
+  size_t from = 0, to = 0;
   for (size_t i = 0; i < grid.size(); ++i) {
-    size_t reach = std::min({half, i, grid.size() - 1 - i});
-    fast[i] = grid[i] - (sums[i + reach + 1] - sums[i - reach]) / double(2 * reach + 1);
+    const size_t want_from = i > half ? i - half : 0, want_to = std::min(grid.size(), i + half + 1);
+    for (; to < want_to; ++to) sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), grid[to]), grid[to]);
+    for (; from < want_from; ++from) sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), grid[from]));
+    fast[i] = grid[i] - sorted[sorted.size() / 2];
   }
-  std::vector<double> sorted = fast;
+  sorted = fast;
   std::sort(sorted.begin(), sorted.end());
   const double low = sorted[sorted.size() / 20], high = sorted[sorted.size() - 1 - sorted.size() / 20];
   for (double& x : fast) x = std::clamp(x, low, high);
@@ -47,12 +51,12 @@ double dominant_period(std::span<const Bucket> buckets) {
   const size_t size = std::min<size_t>(buckets.size(), 720);
   if (size < 48) return 0;
   std::vector<double> x = even_grid(buckets, size);
-  keep_fast_part(x, size / 4);
+  keep_fast_part(x, size / WIN);
   const double mean = std::accumulate(x.begin(), x.end(), 0.) / double(size);
   for (double& v : x) v -= mean;
   const double power = std::inner_product(x.begin(), x.end(), x.begin(), 0.);
   if (!(power > 0)) return 0;
-  const size_t longest = size / 5;
+  const size_t longest = size / LONGEST;
   std::vector<double> correlation(longest + 2);
   for (size_t lag = 1; lag < correlation.size(); ++lag)
     correlation[lag] =
@@ -60,11 +64,13 @@ double dominant_period(std::span<const Bucket> buckets) {
   // Past the first dip, the highest peak; of its near equals the shortest lag, not a multiple.
   size_t lag = 1;
   while (lag < longest && correlation[lag] > 0.05) ++lag;
+  const size_t crossing = lag;
   size_t best = 0;
   for (; lag <= longest; ++lag)
     if (correlation[lag] >= correlation[lag - 1] && correlation[lag] > correlation[lag + 1] &&
         correlation[lag] > std::max(0.25, best ? 1.15 * correlation[best] : 0.))
       best = lag;
+  if (best < 3 && USEL0 > 0 && crossing > 2 && crossing < longest) best = std::min(longest, size_t(USEL0 * double(crossing)));
   if (best < 3) return 0;
   return double(best) / double(size) * (buckets.back().last_time - buckets.front().first_time);
 }

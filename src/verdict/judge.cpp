@@ -21,25 +21,32 @@ static std::string fmt_fit(const Comparison& c) {
 }
 
 Verdict judge_compact(const CompactSeries& series, const Options& options, const Thresholds&) {
-  Verdict v;
+  Verdict v; std::vector<std::unique_ptr<ShapeLibrary>> libs;
   v.samples = series.samples();
   v.limit_bytes = options.limit_bytes;
   if (v.samples < 20) return v;
   auto buckets = series.buckets();
   v.period = dominant_period(buckets);
-  auto points = floor_points(buckets, v.period, 40);
-  if (points.size() < 6) return v;
   const double start = series.first_time(), span = series.last_time() - start;
+  double base = 0;
+  Comparison c; c.evidence = -1e9;
+  static const int scales = int(env("SC", 1)), most = int(env("MOST", 28));
+  for (int scale = 0; scale < scales; ++scale) {
+  auto points = floor_points(buckets, v.period, most >> scale);
+  if (points.size() < 6) continue;
   std::vector<double> u, z, sorted;
   for (auto& p : points) u.push_back((p.time - start) / span), z.push_back(p.bytes);
   sorted = z;
   std::sort(sorted.begin(), sorted.end());
-  const double base = sorted[sorted.size() / 2];
+  base = sorted[sorted.size() / 2];
   if (!(base > 0)) { v.kind = Kind::no_leak; return v; }
   for (double& x : z) x = x / base - 1;
   const double range = (sorted.back() - sorted.front()) / base;
-  ShapeLibrary library(u);
-  Comparison c = library.compare(z, std::max(3e-4, noise_share * range));
+  libs.push_back(std::make_unique<ShapeLibrary>(u));
+  Comparison one = libs.back()->compare(z, std::max(3e-4, noise_share * range));
+  if (one.evidence > c.evidence) c = one;
+  }
+  if (base == 0) return v;
   v.evidence = c.evidence;
   v.confidence = 1 / (1 + std::exp(-c.evidence));
   double length = (1 - c.leak.onset) * span;
@@ -47,7 +54,8 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   v.rate_low = (c.leak.rise - 2 * c.leak.rise_error) * base / length;
   v.rate_high = (c.leak.rise + 2 * c.leak.rise_error) * base / length;
   v.onset = start + c.leak.onset * span;
-  bool matters = c.leak.rise >= options.matter_fraction;
+  static const double mf = env("MF", .01);
+  bool matters = v.matters = c.leak.rise >= mf;
   if (c.evidence > ev_thr && v.rate_low > 0 && matters) v.kind = Kind::leak;
   v.explanation = fmt_fit(c);
   return v;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double correlations[] = {0, .35, .65, .85, .98};
 constexpr double tail = 4;  // degrees of freedom of the noise
-constexpr size_t most_nuisances = 4;
 
 using Column = std::vector<double>;
 
@@ -22,7 +21,12 @@ Column whitened(std::span<const double> x, double rho) {
   return out;
 }
 
-double dot(const Column& a, const Column& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.); }
+double dot(const Column& a, const Column& b) {
+  double even = 0, odd = 0;  // two chains: additions need not wait for each other
+  size_t i = 0;
+  for (; i + 1 < a.size(); i += 2) even += a[i] * b[i], odd += a[i + 1] * b[i + 1];
+  return even + odd + (i < a.size() ? a[i] * b[i] : 0);
+}
 
 // Least squares under Student's t by reweighting; columns are added one at a time and the last can be taken back.
 class RobustFit {
@@ -37,6 +41,15 @@ class RobustFit {
     }
   }
 
+  // Call before `gain`; the weights are those of the last round's start.
+  void prepare_gains() {
+    square_weights_ = used_weights_, twice_weighted_residual_ = weighted_residual_, weighted_basis_ = basis_;
+    for (double& w : square_weights_) w *= w;
+    for (size_t i = 0; i < target_.size(); ++i) twice_weighted_residual_[i] *= used_weights_[i];
+    for (Column& q : weighted_basis_)
+      for (size_t i = 0; i < q.size(); ++i) q[i] *= used_weights_[i];
+  }
+
   double log_likelihood() const {
     double sum = -double(target_.size()) * std::log(scale_);
     for (double r : residual_) sum -= (tail + 1) / 2 * std::log1p(r * r / (tail * scale_ * scale_));
@@ -45,12 +58,14 @@ class RobustFit {
 
   // How much of the weighted residual a further column would explain, signed like its coefficient.
   double gain(const Column& column) const {
-    Column x = column;
-    for (size_t i = 0; i < x.size(); ++i) x[i] *= weights_[i];
-    const double before = dot(x, x);
-    double along = dot(x, weighted_residual_), left = before;
-    for (const Column& q : basis_) {
-      double c = dot(x, q);
+    double before = 0, along = 0;
+    for (size_t i = 0; i < column.size(); ++i) {
+      before += column[i] * column[i] * square_weights_[i];
+      along += column[i] * twice_weighted_residual_[i];
+    }
+    double left = before;
+    for (const Column& q : weighted_basis_) {
+      double c = dot(column, q);
       left -= c * c;  // q is orthogonal to the residual, so `along` stays
     }
     if (left <= 1e-9 * before) return 0;
@@ -68,6 +83,7 @@ class RobustFit {
  private:
   void orthogonalise(const std::vector<const Column*>& columns) {
     basis_.clear();
+    used_weights_ = weights_;
     weighted_residual_ = target_;
     for (size_t i = 0; i < target_.size(); ++i) weighted_residual_[i] *= weights_[i];
     for (const Column* column : columns) {
@@ -111,8 +127,8 @@ class RobustFit {
 
   const Column& target_;
   double noise_floor_;
-  std::vector<Column> basis_;
-  Column weights_, residual_, weighted_residual_;
+  std::vector<Column> basis_, weighted_basis_;
+  Column weights_, used_weights_, square_weights_, twice_weighted_residual_, residual_, weighted_residual_;
   double scale_ = 1, last_coefficient_ = 0, last_norm_ = 1;
 };
 
@@ -132,11 +148,14 @@ class Search {
     rise_ = rise;
     if (rise) rising_ = whitened(rise->values, rho_);
     Fit best = solved(start);
-    while (best.shapes.size() < most_nuisances) {
+    // A floor of few points can bear few shapes.
+    const size_t most = std::min<size_t>(4, (target_.size() - std::min<size_t>(target_.size(), 4)) / 4) + (rise ? 0 : 1);
+    while (best.shapes.size() < most) {
       // Outliers under the present weights may be the very shape to add: look with and without the weights.
       Fit next;
       size_t before = nuisances_.size();
       for (int rounds : {3, 1}) {
+        if (rise && rounds == 1) continue;
         fit_.solve(columns(best.shapes), rounds);
         size_t pick = most_useful();
         if (pick == nuisances_.size() || pick == before) continue;
@@ -183,7 +202,8 @@ class Search {
     return family == Family::wave ? frequency >= 3 : !falls;
   }
 
-  size_t most_useful() const {
+  size_t most_useful() {
+    fit_.prepare_gains();
     const double size = double(target_.size()), rss = fit_.weighted_sum_of_squares() + .1 * size * noise_floor_ * noise_floor_;
     double most = 0;
     size_t pick = nuisances_.size();
@@ -227,7 +247,7 @@ ShapeLibrary::ShapeLibrary(std::vector<double> u) : u_(std::move(u)) {
   for (double stop : {.2, .35, .5, .65, .8})
     add(nuisances_, Family::root, 0, stop, [&](double x) { return std::sqrt(std::clamp(x / stop, 0., 1.)); });
   for (int a = 0; a <= 16; ++a)
-    for (int b = a + 1; b <= 17; b += b < 6 ? 1 : 2) {
+    for (int b = a + 1; b <= 17; b += b - a < 4 ? 1 : 2) {
       double from = a * .05, to = b * .05;
       add(nuisances_, Family::fill, from, to, [&](double x) { return std::clamp((x - from) / (to - from), 0., 1.); });
     }
@@ -236,14 +256,15 @@ ShapeLibrary::ShapeLibrary(std::vector<double> u) : u_(std::move(u)) {
     add(nuisances_, Family::step, at, at, [&](double x) { return x > at ? 1. : 0.; });
   }
   for (double cycles : {1., 1.5, 2., 2.5, 3., 3.5, 4., 5., 6., 7., 8.})
+    if (cycles * 3 <= double(u_.size()))
     for (double phase : {0., .25})
       add(nuisances_, Family::wave, cycles, phase,
           [&](double x) { return std::sin(2 * std::numbers::pi * (cycles * x + phase)); });
-  for (int c = 0; c <= 16; ++c) {
-    double onset = c * .05;
+  for (double onset : {0., .05, .1, .15, .2, .3, .4, .5, .6, .7, .75, .8}) {
+    if (onset > 0 && (1 - onset) * double(u_.size()) < 5) continue;
     add(rises_, Family::rise, onset, 1, [&](double x) { return std::max(0., (x - onset) / (1 - onset)); });
   }
-  for (double onset : {0., .2, .4, .6})
+  for (double onset : {0., .3, .6})
     add(rises_, Family::acceleration, onset, 1, [&](double x) {
       double y = std::max(0., (x - onset) / (1 - onset));
       return y * y;

@@ -49,6 +49,7 @@ struct Verdict {
   double ruled_out_rate = 0;  // growth above this rate would have been seen
   double floor_start = 0, floor_end = 0;
   double onset = 0;           // seconds, when the growth began
+  bool matters = false;
   double confidence = 0;      // 0..1 that the floor keeps rising rather than any benign shape
   double evidence = 0;        // log Bayes factor, leak against the best benign explanation
   double needs_seconds = 0;   // undecided: about how much longer
