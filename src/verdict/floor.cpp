@@ -10,7 +10,7 @@ namespace {
 static double env(const char*n,double d){const char*e=getenv(n);return e?atof(e):d;}
 static const size_t WIN=env("WIN",4),LONGEST=env("LONGEST",8); static const double USEL0=env("L0",0);
 
-constexpr double low_quantile = 0.12;
+static const double low_quantile = getenv("Q") ? atof(getenv("Q")) : .12;
 constexpr size_t least_buckets_per_point = 3;
 
 // The buckets' lows on an even grid of times, gaps filled by the neighbour before.

@@ -28,11 +28,11 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   auto buckets = series.buckets();
   v.period = dominant_period(buckets);
   const double start = series.first_time(), span = series.last_time() - start;
-  double base = 0;
+  double base = 0, ev_sum = 0; int ev_n = 0;
   Comparison c; c.evidence = -1e9;
-  static const int scales = int(env("SC", 1)), most = int(env("MOST", 28));
+  static const int scales = int(env("SC", 1)), most = int(env("MOST", 28)); static const double ratio = env("RATIO", .5);
   for (int scale = 0; scale < scales; ++scale) {
-  auto points = floor_points(buckets, v.period, most >> scale);
+  auto points = floor_points(buckets, v.period, static_cast<size_t>(std::lround(most * std::pow(ratio, scale))));
   if (points.size() < 6) continue;
   std::vector<double> u, z, sorted;
   for (auto& p : points) u.push_back((p.time - start) / span), z.push_back(p.bytes);
@@ -44,7 +44,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   const double range = (sorted.back() - sorted.front()) / base;
   libs.push_back(std::make_unique<ShapeLibrary>(u));
   Comparison one = libs.back()->compare(z, std::max(3e-4, noise_share * range));
-  if (one.evidence > c.evidence) c = one;
+  static const double MAXW = env("MAXW", 1);
+  ev_sum += one.evidence; ++ev_n; if (one.evidence > c.evidence) c = one;
+  if (scale + 1 == scales) c.evidence = MAXW * c.evidence + (1 - MAXW) * ev_sum / ev_n;
   }
   if (base == 0) return v;
   v.evidence = c.evidence;
