@@ -10,7 +10,6 @@ namespace {
 static double env(const char*n,double d){const char*e=getenv(n);return e?atof(e):d;}
 static const size_t WIN=env("WIN",4),LONGEST=env("LONGEST",8); static const double USEL0=env("L0",0);
 
-static const double low_quantile = getenv("Q") ? atof(getenv("Q")) : .12;
 constexpr size_t least_buckets_per_point = 3;
 
 // The buckets' lows on an even grid of times, gaps filled by the neighbour before.
@@ -43,6 +42,21 @@ void keep_fast_part(std::vector<double>& grid, size_t window) {
   const double low = sorted[sorted.size() / 20], high = sorted[sorted.size() - 1 - sorted.size() / 20];
   for (double& x : fast) x = std::clamp(x, low, high);
   grid = std::move(fast);
+}
+
+static const std::vector<double> low_quantiles = getenv("QS") ? std::vector<double>{.08, .25, .5} : std::vector<double>{.12};
+static const double ROUGH=env("ROUGH",.8);
+
+// How far points lie from the median of their neighbourhood, typically.
+double roughness_of(const std::vector<FloorPoint>& points) {
+  std::vector<double> away, near;
+  for (size_t i = 0; i < points.size(); ++i) {
+    near.clear();
+    for (size_t j = i < 3 ? 0 : i - 3; j < std::min(points.size(), i + 4); ++j) near.push_back(points[j].bytes);
+    std::nth_element(near.begin(), near.begin() + long(near.size() / 2), near.end());
+    away.push_back(std::abs(points[i].bytes - near[near.size() / 2]));
+  }
+  return std::accumulate(away.begin(), away.end(), 0.) / double(std::max<size_t>(1, away.size()));
 }
 
 }  // namespace
@@ -83,23 +97,29 @@ std::vector<FloorPoint> floor_points(std::span<const Bucket> buckets, double per
     double periods = std::ceil(span / double(count) / period);
     count = std::min(count, std::max<size_t>(size_t(span / (periods * period)), 8));
   }
-  std::vector<FloorPoint> points;
-  std::vector<double> lows;
-  size_t at = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const double until = start + span * double(i + 1) / double(count);
-    lows.clear();
-    double time = 0;
-    for (; at < buckets.size() && (buckets[at].time() <= until || i + 1 == count); ++at) {
-      lows.push_back(buckets[at].low());
-      time += buckets[at].time();
+  std::vector<FloorPoint> best;
+  double best_roughness = 0;
+  for (double quantile : low_quantiles) {
+    std::vector<FloorPoint> points;
+    std::vector<double> lows;
+    size_t at = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const double until = start + span * double(i + 1) / double(count);
+      lows.clear();
+      double time = 0;
+      for (; at < buckets.size() && (buckets[at].time() <= until || i + 1 == count); ++at) {
+        lows.push_back(buckets[at].low());
+        time += buckets[at].time();
+      }
+      if (lows.empty()) continue;
+      auto nth = lows.begin() + long(quantile * double(lows.size()));
+      std::nth_element(lows.begin(), nth, lows.end());
+      points.push_back({time / double(lows.size()), *nth});
     }
-    if (lows.empty()) continue;
-    auto nth = lows.begin() + long(low_quantile * double(lows.size()));
-    std::nth_element(lows.begin(), nth, lows.end());
-    points.push_back({time / double(lows.size()), *nth});
+    const double roughness = roughness_of(points);
+    if (best.empty() || roughness < ROUGH * best_roughness) best = points, best_roughness = roughness;
   }
-  return points;
+  return best;
 }
 
 }  // namespace plimsoll::verdict

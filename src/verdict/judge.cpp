@@ -8,7 +8,7 @@
 
 namespace plimsoll::verdict {
 static double env(const char*n,double d){const char*e=getenv(n);return e?atof(e):d;}
-static const double noise_share = env("NS",.005), ev_thr=env("EV",4);
+static const double noise_share = env("NS",.003), ev_thr=env("EV",4);
 
 static std::string fmt_fit(const Comparison& c) {
   const char* names[] = {"warm", "log", "root", "fill", "step", "wave", "rise", "acc"};
@@ -30,7 +30,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   const double start = series.first_time(), span = series.last_time() - start;
   double base = 0, ev_sum = 0; int ev_n = 0;
   Comparison c; c.evidence = -1e9;
-  static const int scales = int(env("SC", 1)), most = int(env("MOST", 28)); static const double ratio = env("RATIO", .5);
+  static const int scales = int(env("SC", 2)), most = int(env("MOST", 36)); static const double ratio = env("RATIO", .5);
   for (int scale = 0; scale < scales; ++scale) {
   auto points = floor_points(buckets, v.period, static_cast<size_t>(std::lround(most * std::pow(ratio, scale))));
   if (points.size() < 6) continue;
@@ -56,7 +56,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, const
   v.rate_low = (c.leak.rise - 2 * c.leak.rise_error) * base / length;
   v.rate_high = (c.leak.rise + 2 * c.leak.rise_error) * base / length;
   v.onset = start + c.leak.onset * span;
-  static const double mf = env("MF", .01);
+  static const double mf = env("MF", .02);
   bool matters = v.matters = c.leak.rise >= mf;
   if (c.evidence > ev_thr && v.rate_low > 0 && matters) v.kind = Kind::leak;
   v.explanation = fmt_fit(c);
