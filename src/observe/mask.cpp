@@ -76,7 +76,12 @@ class Masker {
   void step() {
     char c = text_[at_];
     if (!is_word(c)) {
-      if (!std::isspace(static_cast<unsigned char>(c))) flag_open_ = false;
+      bool value = flag_open_ && !std::isspace(static_cast<unsigned char>(c));
+      if (value) flag_open_ = false;
+      if (value && std::string_view(";|&").find(c) == std::string_view::npos) {
+        hide_value();
+        return;
+      }
       if (at_userinfo()) return;
       out_ += c, ++at_;
       return;

@@ -47,7 +47,13 @@ void Recorder::snapshot(const Snapshot& snapshot, std::optional<int64_t> step, u
       written.rss = process.rss;
       continue;
     }
+    // A program that has become another by exec goes on as a row of its own.
+    if (written.row >= 0 && written.name != process.name) {
+      record_.process_ended(written.row, snapshot.time);
+      written.row = -1;
+    }
     if (written.row < 0) {
+      written.name = process.name;
       int64_t parent = unknown_count;
       for (const auto& [id, other] : written_)
         if (id.pid == process.parent && other.row >= 0) parent = other.row;

@@ -2,9 +2,7 @@
 
 #include <array>
 #include <cctype>
-#include <regex>
 
-#include "base/error.hpp"
 #include "platform/text.hpp"
 
 namespace plimsoll::observe {
@@ -12,26 +10,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-
-// A whole number at the front of `text`, thousands separators allowed; not the start of 1.5 or 1e3.
-std::optional<int64_t> leading_integer(std::string_view text, size_t* used = nullptr) {
-  int64_t value = 0;
-  size_t i = 0;
-  for (; i < text.size(); ++i) {
-    bool separator = (text[i] == ',' || text[i] == '_') && i > 0 && i + 3 < text.size() &&
-                     is_digit(text[i - 1]) && is_digit(text[i + 1]) && is_digit(text[i + 2]) &&
-                     is_digit(text[i + 3]) && (i + 4 >= text.size() || !is_digit(text[i + 4]));
-    if (separator) continue;
-    if (!is_digit(text[i])) break;
-    if (value > INT64_MAX / 10 - 1) return std::nullopt;
-    value = value * 10 + (text[i] - '0');
-  }
-  if (i == 0) return std::nullopt;
-  bool fraction = i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1]);
-  if (fraction || (i < text.size() && (is_letter(text[i]) || text[i] == '%'))) return std::nullopt;
-  if (used) *used = i;
-  return value;
-}
 
 bool equal_ignoring_case(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;
@@ -122,33 +100,23 @@ bool counts_no_steps(std::string_view description) {
 
 }  // namespace
 
-struct StepPattern::Compiled {
-  std::regex expression;
-};
-
-StepPattern::StepPattern(const std::string& expression) {
-  auto flags = std::regex::ECMAScript | std::regex::optimize;
-#ifdef __GLIBCXX__
-  // Matches in time linear in the line: no expression can hang the watcher. Refuses back-references.
-  flags |= std::regex_constants::__polynomial;
-#endif
-  try {
-    compiled_ = std::make_unique<Compiled>(Compiled{std::regex(expression, flags)});
-  } catch (const std::regex_error& error) {
-    fail_input(
-        "--step-regex '{}' is not a regular expression ({}); write one whose first group is the step, like "
-        "'it=([0-9]+)'",
-        expression, error.what());
+std::optional<int64_t> leading_integer(std::string_view text, size_t* used) {
+  int64_t value = 0;
+  size_t i = 0;
+  for (; i < text.size(); ++i) {
+    bool separator = (text[i] == ',' || text[i] == '_') && i > 0 && i + 3 < text.size() &&
+                     is_digit(text[i - 1]) && is_digit(text[i + 1]) && is_digit(text[i + 2]) &&
+                     is_digit(text[i + 3]) && (i + 4 >= text.size() || !is_digit(text[i + 4]));
+    if (separator) continue;
+    if (!is_digit(text[i])) break;
+    if (value > INT64_MAX / 10 - 1) return std::nullopt;
+    value = value * 10 + (text[i] - '0');
   }
-}
-
-StepPattern::~StepPattern() = default;
-
-std::optional<int64_t> StepPattern::find(std::string_view line) const {
-  std::match_results<std::string_view::const_iterator> match;
-  if (!std::regex_search(line.begin(), line.end(), match, compiled_->expression)) return std::nullopt;
-  const auto& group = match.size() > 1 ? match[1] : match[0];
-  return leading_integer(std::string_view(group.first, group.second));
+  if (i == 0) return std::nullopt;
+  bool fraction = i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1]);
+  if (fraction || (i < text.size() && (is_letter(text[i]) || text[i] == '%'))) return std::nullopt;
+  if (used) *used = i;
+  return value;
 }
 
 Recognised recognise(std::string_view line, const StepPattern* pattern) {

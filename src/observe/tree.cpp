@@ -47,7 +47,7 @@ const std::vector<proc::Stat>& ProcessTree::scan() {
     if (!stat) continue;
     bool same = known && known->id == stat->id;
     bool member = same && known->member;
-    if (!root_seen_ && pid == root_) root_seen_ = member = true;
+    if (!root_seen_ && pid == root_ && pid != self_) root_seen_ = member = true;
     next_.push_back({stat->id, member});
     if (member)
       members_.push_back(std::move(*stat));
@@ -56,13 +56,8 @@ const std::vector<proc::Stat>& ProcessTree::scan() {
   }
   known_.swap(next_);
 
-  // Sessions of dead leaders live on in their members; a session without one is over and its number may be
-  // reused.
-  std::set<int> sessions;
   for (const proc::Stat& stat : members_)
-    if (stat.session == stat.id.pid || sessions_.count(stat.session)) sessions.insert(stat.session);
-  sessions_.swap(sessions);
-
+    if (stat.session == stat.id.pid) sessions_.insert(stat.session);
   for (bool grown = true; grown;) {
     grown = false;
     for (proc::Stat& stat : newcomers_) {
@@ -74,6 +69,11 @@ const std::vector<proc::Stat>& ProcessTree::scan() {
       grown = true;
     }
   }
+  // A session outlives its leader in its members; one without any is over and its number may be used again.
+  std::set<int> sessions;
+  for (const proc::Stat& stat : members_)
+    if (sessions_.count(stat.session)) sessions.insert(stat.session);
+  sessions_.swap(sessions);
   std::sort(members_.begin(), members_.end(), [](auto& a, auto& b) { return a.id < b.id; });
   return members_;
 }

@@ -17,10 +17,9 @@ bool usable(const Sample& s) {
 
 Bucket merged(const Bucket& a, const Bucket& b) {
   Bucket out = a;
-  out.time_sum += b.time_sum;
   out.last_time = b.last_time;
   out.count += b.count;
-  if (b.highest > a.highest) out.highest = b.highest, out.highest_time = b.highest_time;
+  out.highest = std::max(a.highest, b.highest);
   std::array<double, 6> all;
   all.fill(std::numeric_limits<double>::infinity());
   std::copy_n(a.lowest.begin(), std::min<size_t>(a.count, 3), all.begin());
@@ -38,7 +37,7 @@ void CompactSeries::add(Sample s) {
     return;
   }
   ++samples_;
-  Bucket one{s.time, s.time, s.time, {s.bytes, 0, 0}, s.bytes, s.time, 1};
+  Bucket one{s.time, s.time, {s.bytes, 0, 0}, s.bytes, 1};
   if (!buckets_.empty() && buckets_.back().count < bucket_size_) {
     buckets_.back() = merged(buckets_.back(), one);
     return;
@@ -66,8 +65,9 @@ std::vector<Sample> cleaned(std::span<const Sample> samples) {
   std::sort(out.begin(), out.end(), [](const Sample& a, const Sample& b) {
     return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
   });
-  out.erase(std::unique(out.begin(), out.end(), [](const Sample& a, const Sample& b) { return a.time == b.time; }),
-            out.end());
+  out.erase(
+      std::unique(out.begin(), out.end(), [](const Sample& a, const Sample& b) { return a.time == b.time; }),
+      out.end());
   return out;
 }
 

@@ -1,5 +1,6 @@
-// A series of any length in bounded memory: buckets of equally many samples, each keeping its lowest and highest values.
-// Two neighbours become one whenever the bound is reached, so old and new are kept at the same resolution.
+// A series of any length in bounded memory: buckets of equally many samples, each keeping its lowest and
+// highest values. Two neighbours become one whenever the bound is reached, so old and new are kept at the
+// same resolution.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -11,23 +12,22 @@
 namespace plimsoll::verdict {
 
 struct Bucket {
-  double time_sum = 0;
   double first_time = 0, last_time = 0;
   std::array<double, 3> lowest{};  // ascending; the first min(count, 3) are valid
   double highest = 0;
-  double highest_time = 0;
   size_t count = 0;
 
-  double time() const { return time_sum / double(count); }
+  double time() const { return (first_time + last_time) / 2; }
   // The low water of the bucket: not the very lowest of many samples, which belongs to the noise's tail.
   double low() const { return lowest[count < 4 ? 0 : count < 16 ? 1 : 2]; }
 };
 
 class CompactSeries {
  public:
-  static constexpr size_t capacity = 2048;  // even: full buckets pair up
+  static constexpr size_t capacity = 1024;  // even: full buckets pair up
 
-  // Samples that cannot be used (not finite, negative, not later than the one before) are counted and left out.
+  // Samples that cannot be used (not finite, negative, not later than the one before) are counted and left
+  // out.
   void add(Sample sample);
   std::span<const Bucket> buckets() const { return buckets_; }
   size_t samples() const { return samples_; }

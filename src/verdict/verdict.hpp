@@ -26,9 +26,10 @@ struct Phase {
 };
 
 struct Options {
-  double limit_bytes = 0;            // the line not to cross; 0: none known
-  double matter_fraction = 0.01;     // growth below this share of the floor is not worth a word
-  double steps_per_second = 0;       // 0: steps unknown
+  double limit_bytes = 0;         // the line not to cross; 0: none known
+  double matter_fraction = 0.02;  // growth below this share of the floor is not worth a word
+  double evidence = 3.3;          // log Bayes factor a leak needs over the best benign explanation
+  double steps_per_second = 0;    // 0: steps unknown
   std::span<const Phase> phases = {};
 };
 
@@ -43,29 +44,30 @@ struct Spikes {
 
 struct Verdict {
   Kind kind = Kind::undecided;
-  bool growing = false;       // the floor rises now, whether or not that is a leak
-  double rate = 0;            // bytes a second since onset; the best estimate whatever the kind
+  bool growing = false;                // the floor rises now, whether or not that is a leak
+  double rate = 0;                     // bytes a second since onset; the best estimate whatever the kind
   double rate_low = 0, rate_high = 0;  // 95 % interval
-  double ruled_out_rate = 0;  // growth above this rate would have been seen
+  double ruled_out_rate = 0;           // growth above this rate would have been seen
   double floor_start = 0, floor_end = 0;
-  double onset = 0;           // seconds, when the growth began
-  double confidence = 0;      // 0..1 that the floor keeps rising rather than any benign shape
-  double evidence = 0;        // log Bayes factor, leak against the best benign explanation
-  double needs_seconds = 0;   // undecided: about how much longer
+  double onset = 0;          // seconds, when the growth began
+  double confidence = 0;     // 0..1 that the floor keeps rising rather than any benign shape
+  double evidence = 0;       // log Bayes factor, leak against the best benign explanation
+  double needs_seconds = 0;  // undecided: about how much longer
   std::optional<double> seconds_to_limit;
   double limit_bytes = 0;
   std::optional<double> rate_per_step;
-  double period = 0;          // seconds of the saw-tooth or epoch taken out; 0: none
+  double period = 0;  // seconds of the saw-tooth or epoch taken out; 0: none
   Spikes spikes;
-  size_t samples = 0;         // usable ones
-  std::string explanation;    // the benign or leaking shape that explains the floor best
+  size_t samples = 0;       // usable ones
+  std::string explanation;  // the benign or leaking shape that explains the floor best
   std::string sentence;
 };
 
 Verdict judge(std::span<const Sample> samples, const Options& options = {});
 
-// The same judgement while samples arrive. Memory is bounded whatever the run's length; looks are taken at geometric times
-// and a leak is called only when two looks in a row say so, so looking often does not raise false alarms.
+// The same judgement while samples arrive. Memory is bounded whatever the run's length; looks are taken at
+// geometric times and a leak is called only when two looks in a row say so, so looking often does not raise
+// false alarms.
 class OnlineVerdict {
  public:
   explicit OnlineVerdict(Options options = {});

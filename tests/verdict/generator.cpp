@@ -36,24 +36,62 @@ struct Range {
 
 // Everything is in units of the run's length (time) and the base (bytes).
 struct Limits {
-  Range samples, noise, correlation, tail, growth, spike_height, saw_size, saw_period, warm_size, warm_time, step_size, fill_time,
-      fill_size, onset, epochs, drift, log_time, stairs;
+  Range samples, noise, correlation, tail, growth, spike_height, saw_size, saw_period, warm_size, warm_time,
+      step_size, fill_time, fill_size, onset, epochs, drift, log_time, stairs;
   double heavy, spikes, saw, warm, step, missing, lost;
 };
 
 const Limits& limits(Ranges ranges) {
-  static const Limits development{.samples = {120, 3000}, .noise = {.0005, .012}, .correlation = {.3, .97}, .tail = {2.5, 6},
-                                  .growth = {.03, .6}, .spike_height = {.05, .7}, .saw_size = {.02, .25}, .saw_period = {.015, .12},
-                                  .warm_size = {.05, .4}, .warm_time = {.005, .07}, .step_size = {.03, .25}, .fill_time = {.1, .6},
-                                  .fill_size = {.05, .5}, .onset = {.2, .65}, .epochs = {3, 9}, .drift = {.005, .04},
-                                  .log_time = {.002, .05}, .stairs = {6, 25},
-                                  .heavy = .3, .spikes = .5, .saw = .35, .warm = .3, .step = .25, .missing = .5, .lost = .3};
-  static const Limits held_out{.samples = {90, 12000}, .noise = {.0002, .02}, .correlation = {0, .99}, .tail = {1.6, 4},
-                               .growth = {.02, .8}, .spike_height = {.1, 1.5}, .saw_size = {.01, .4}, .saw_period = {.008, .15},
-                               .warm_size = {.02, .6}, .warm_time = {.002, .1}, .step_size = {.02, .4}, .fill_time = {.05, .75},
-                               .fill_size = {.03, .8}, .onset = {.1, .75}, .epochs = {2.5, 12}, .drift = {.003, .05},
-                               .log_time = {.0005, .08}, .stairs = {5, 40},
-                               .heavy = .5, .spikes = .6, .saw = .4, .warm = .35, .step = .3, .missing = .6, .lost = .5};
+  static const Limits development{.samples = {120, 3000},
+                                  .noise = {.0005, .012},
+                                  .correlation = {.3, .97},
+                                  .tail = {2.5, 6},
+                                  .growth = {.01, .6},
+                                  .spike_height = {.05, .7},
+                                  .saw_size = {.02, .25},
+                                  .saw_period = {.015, .12},
+                                  .warm_size = {.05, .4},
+                                  .warm_time = {.005, .07},
+                                  .step_size = {.03, .25},
+                                  .fill_time = {.1, .6},
+                                  .fill_size = {.05, .5},
+                                  .onset = {.2, .65},
+                                  .epochs = {3, 9},
+                                  .drift = {.005, .04},
+                                  .log_time = {.002, .05},
+                                  .stairs = {6, 25},
+                                  .heavy = .3,
+                                  .spikes = .5,
+                                  .saw = .35,
+                                  .warm = .3,
+                                  .step = .25,
+                                  .missing = .5,
+                                  .lost = .3};
+  static const Limits held_out{.samples = {90, 12000},
+                               .noise = {.0002, .02},
+                               .correlation = {0, .99},
+                               .tail = {1.6, 4},
+                               .growth = {.02, .8},
+                               .spike_height = {.1, 1.5},
+                               .saw_size = {.01, .4},
+                               .saw_period = {.008, .15},
+                               .warm_size = {.02, .6},
+                               .warm_time = {.002, .1},
+                               .step_size = {.02, .4},
+                               .fill_time = {.05, .75},
+                               .fill_size = {.03, .8},
+                               .onset = {.1, .75},
+                               .epochs = {2.5, 12},
+                               .drift = {.003, .05},
+                               .log_time = {.0005, .08},
+                               .stairs = {5, 40},
+                               .heavy = .5,
+                               .spikes = .6,
+                               .saw = .4,
+                               .warm = .35,
+                               .step = .3,
+                               .missing = .6,
+                               .lost = .5};
   return ranges == Ranges::development ? development : held_out;
 }
 
@@ -117,7 +155,8 @@ Curve ornstein(Scene& s, double deviation, double time) {
   std::vector<double> path(grid + 1);
   double rho = std::exp(-1. / (grid * time));
   path[0] = deviation * s.draw.normal();
-  for (int i = 1; i <= grid; ++i) path[i] = rho * path[i - 1] + deviation * std::sqrt(1 - rho * rho) * s.draw.normal();
+  for (int i = 1; i <= grid; ++i)
+    path[i] = rho * path[i - 1] + deviation * std::sqrt(1 - rho * rho) * s.draw.normal();
   return [path](double u) { return path[size_t(std::clamp(u, 0., 1.) * 4000)]; };
 }
 
@@ -163,13 +202,22 @@ const std::vector<std::pair<std::string, Maker>>& benign() {
       {"flat", [](Scene&) { return zero(); }},
       {"wandering", [](Scene& s) { return ornstein(s, s.pick(s.range.drift), s.draw.between(.01, .08)); }},
       {"collector saw-tooth",
-       [](Scene& s) { return sawtooth(s, s.pick(s.range.saw_size), s.pick(s.range.saw_period), s.draw.between(0, .4), true); }},
-      {"warm-up", [](Scene& s) { return saturating(s, {.02, .15}, s.range.warm_size); }},
+       [](Scene& s) {
+         return sawtooth(s, s.pick(s.range.saw_size), s.pick(s.range.saw_period), s.draw.between(0, .4),
+                         true);
+       }},
+      {"warm-up",
+       [](Scene& s) {
+         return saturating(s, {.02, .15}, s.range.warm_size);
+       }},
       {"one step", [](Scene& s) { return steps(s, 1); }},
       {"several steps", [](Scene& s) { return steps(s, s.draw.whole(2, 3)); }},
       {"cache that fills and stops", [](Scene& s) { return fill(s, 0); }},
       {"cache that fills later", [](Scene& s) { return fill(s, s.draw.between(.1, .4)); }},
-      {"cache with fewer and fewer misses", [](Scene& s) { return saturating(s, {.08, .25}, s.range.fill_size); }},
+      {"cache with fewer and fewer misses",
+       [](Scene& s) {
+         return saturating(s, {.08, .25}, s.range.fill_size);
+       }},
       {"epochs",
        [](Scene& s) {
          return sawtooth(s, s.pick(s.range.saw_size), 1 / s.pick(s.range.epochs), 0, s.draw.chance(.5));
@@ -177,7 +225,8 @@ const std::vector<std::pair<std::string, Maker>>& benign() {
       {"logarithmic fragmentation", [](Scene& s) { return logarithm(s, s.pick(s.range.fill_size)); }},
       {"validation spikes",
        [](Scene& s) {
-         double period = s.draw.between(.03, .15), duty = s.draw.between(.05, .35), size = s.pick(s.range.spike_height);
+         double period = s.draw.between(.03, .15), duty = s.draw.between(.05, .35),
+                size = s.pick(s.range.spike_height);
          return Curve([=](double u) { return std::fmod(u, period) > period * (1 - duty) ? size : 0; });
        }},
       {"shrinking",
@@ -186,7 +235,8 @@ const std::vector<std::pair<std::string, Maker>>& benign() {
          return Curve([=](double u) { return -size * u; });
        }},
       {"bursts given back", [](Scene& s) { return temporary_bursts(s); }},
-      {"fragmentation and a step", [](Scene& s) { return sum(logarithm(s, s.pick(s.range.warm_size)), steps(s, 1)); }},
+      {"fragmentation and a step",
+       [](Scene& s) { return sum(logarithm(s, s.pick(s.range.warm_size)), steps(s, 1)); }},
       {"square root that levels off",
        [](Scene& s) {
          double stop = s.draw.between(.3, .7), size = s.pick(s.range.fill_size);
@@ -194,7 +244,8 @@ const std::vector<std::pair<std::string, Maker>>& benign() {
        }},
       {"workload that comes and goes",
        [](Scene& s) {
-         double start = s.draw.between(.05, .5), length = s.draw.between(.15, .4), size = s.pick(s.range.step_size);
+         double start = s.draw.between(.05, .5), length = s.draw.between(.15, .4),
+                size = s.pick(s.range.step_size);
          return Curve([=](double u) { return u > start && u < start + length ? size : 0; });
        }},
   };
@@ -206,7 +257,8 @@ const std::vector<std::pair<std::string, Maker>>& leaking() {
       {"steady", [](Scene& s) { return ramp(s.growth, 0); }},
       {"slow under validation spikes",
        [](Scene& s) {
-         double period = s.draw.between(.03, .12), duty = s.draw.between(.1, .4), size = s.pick(s.range.spike_height);
+         double period = s.draw.between(.03, .12), duty = s.draw.between(.1, .4),
+                size = s.pick(s.range.spike_height);
          Curve spikes = [=](double u) { return std::fmod(u, period) > period * (1 - duty) ? size : 0; };
          return sum(ramp(s.growth, 0), spikes);
        }},
@@ -224,21 +276,23 @@ const std::vector<std::pair<std::string, Maker>>& leaking() {
        }},
       {"under a saw-tooth",
        [](Scene& s) {
-         return sum(ramp(s.growth, 0),
-                    sawtooth(s, s.pick(s.range.saw_size), s.pick(s.range.saw_period), s.draw.between(0, .4), true));
+         return sum(ramp(s.growth, 0), sawtooth(s, s.pick(s.range.saw_size), s.pick(s.range.saw_period),
+                                                s.draw.between(0, .4), true));
        }},
       {"after a warm-up",
        [](Scene& s) { return sum(ramp(s.growth, 0), saturating(s, s.range.warm_time, s.range.warm_size)); }},
-      {"in bursts",
-       [](Scene& s) { return stairs(s, s.growth, s.draw.whole(8, 30), .8); }},
+      {"in bursts", [](Scene& s) { return stairs(s, s.growth, s.draw.whole(8, 30), .8); }},
       {"with partial releases",
        [](Scene& s) {
-         return sum(ramp(s.growth, 0), sawtooth(s, s.growth * s.draw.between(.05, .2), s.draw.between(.04, .12), .4, true));
+         return sum(ramp(s.growth, 0),
+                    sawtooth(s, s.growth * s.draw.between(.05, .2), s.draw.between(.04, .12), .4, true));
        }},
       {"under fragmentation",
        [](Scene& s) { return sum(ramp(s.growth, 0), logarithm(s, s.draw.between(.02, .2))); }},
       {"under wandering",
-       [](Scene& s) { return sum(ramp(s.growth, 0), ornstein(s, .5 * s.pick(s.range.drift), s.draw.between(.01, .04))); }},
+       [](Scene& s) {
+         return sum(ramp(s.growth, 0), ornstein(s, .5 * s.pick(s.range.drift), s.draw.between(.01, .04)));
+       }},
       {"with a step", [](Scene& s) { return sum(ramp(s.growth, 0), steps(s, 1)); }},
       {"once per epoch",
        [](Scene& s) {
@@ -250,8 +304,8 @@ const std::vector<std::pair<std::string, Maker>>& leaking() {
       {"late under a saw-tooth",
        [](Scene& s) {
          s.onset = s.pick(s.range.onset);
-         return sum(ramp(s.growth, s.onset),
-                    sawtooth(s, s.pick(s.range.saw_size), s.draw.between(.01, .06), s.draw.between(0, .4), true));
+         return sum(ramp(s.growth, s.onset), sawtooth(s, s.pick(s.range.saw_size), s.draw.between(.01, .06),
+                                                      s.draw.between(0, .4), true));
        }},
   };
   return makers;
@@ -276,7 +330,7 @@ const std::vector<std::string>& leaking_shapes() {
 }
 
 GeneratedSeries generate(const std::string& shape, uint64_t seed, Ranges ranges) {
-  Draw draw(seed * 7919 + std::hash<std::string>{}(shape) * 31 + (ranges == Ranges::held_out ? 1'000'003 : 0));
+  Draw draw(seed * 7919 + std::hash<std::string>{}(shape)*31 + (ranges == Ranges::held_out ? 1'000'003 : 0));
   const Limits& range = limits(ranges);
   Scene scene{draw, range};
   const double base = draw.log_between(30e6, 50e9);
@@ -288,7 +342,8 @@ GeneratedSeries generate(const std::string& shape, uint64_t seed, Ranges ranges)
   if (draw.chance(range.warm)) extra = sum(extra, saturating(scene, range.warm_time, range.warm_size));
   if (draw.chance(range.step)) extra = sum(extra, steps(scene, 1));
   if (draw.chance(range.saw))
-    extra = sum(extra, sawtooth(scene, scene.pick(range.saw_size), draw.between(range.saw_period.low, .07), draw.between(0, .4), true));
+    extra = sum(extra, sawtooth(scene, scene.pick(range.saw_size), draw.between(range.saw_period.low, .07),
+                                draw.between(0, .4), true));
   const double sigma = scene.pick_log(range.noise), rho = draw.chance(.5) ? scene.pick(range.correlation) : 0;
   const double tail = draw.chance(range.heavy) ? scene.pick(range.tail) : 0;
   const double spike_share = draw.chance(range.spikes) ? draw.log_between(.003, .08) : 0;
@@ -303,9 +358,11 @@ GeneratedSeries generate(const std::string& shape, uint64_t seed, Ranges ranges)
     if (name == shape) curve = maker(scene);
   for (auto& [name, maker] : leaking())
     if (name == shape) {
-      scene.growth = scene.pick_log(range.growth);
+      // Half of them evenly spread, half crowding towards the small ones, which are the hard ones.
+      scene.growth = draw.chance(.5) ? scene.pick_log(range.growth) : scene.pick(range.growth);
       curve = maker(scene);
-      out.truth = {true, scene.growth, scene.onset * length, length, scene.growth * base / (length * (1 - scene.onset))};
+      out.truth = {true, scene.growth, scene.onset * length, length,
+                   scene.growth * base / (length * (1 - scene.onset))};
     }
 
   double noise = 0;

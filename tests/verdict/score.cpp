@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   Ranges ranges = argc > 2 && !strcmp(argv[2], "held") ? Ranges::held_out : Ranges::development;
   bool verbose = argc > 3;
   double slowest = 0, total = 0; int n = 0;
-  int fp = 0, nb = 0; std::vector<double> be; std::vector<std::pair<double,double>> le; auto eff=[](const Verdict& v){return v.rate_low>0&&v.rate>0?v.evidence:-99.;};
+  int fp = 0, nb = 0; std::vector<double> be; std::vector<std::pair<double,double>> le; auto eff=[](const Verdict& v){return v.rate>0?v.evidence:-99.;};
   for (auto& shape : benign_shapes()) {
     int bad = 0;
     for (int i = 0; i < each; ++i) {
