@@ -14,7 +14,6 @@ import sys
 import tempfile
 
 SOURCES = pathlib.Path(__file__).resolve().parent.parent / "specimens"
-SPECIMENS = os.environ.get("PLIMSOLL_SPECIMENS", "")
 
 
 def find_torch():
@@ -25,7 +24,7 @@ def find_torch():
 
 
 def watch(plimsoll, specimen, options, torch):
-    words = {"{specimens}": SPECIMENS, "{sources}": str(SOURCES), "{python}": sys.executable, "{torch}": torch or ""}
+    words = {"{specimens}": options.specimens, "{sources}": str(SOURCES), "{python}": sys.executable, "{torch}": torch or ""}
     command = []
     for word in specimen["command"]:
         for name, value in words.items():
@@ -69,7 +68,9 @@ def main():
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--records", help="keep every run file in this folder")
     parser.add_argument("--save", help="write every answer to this file as JSON")
+    parser.add_argument("--specimens", default=os.environ.get("PLIMSOLL_SPECIMENS"), help="folder of the built ones")
     options = parser.parse_args()
+    options.specimens = options.specimens or str(pathlib.Path(options.plimsoll).resolve().parent / "specimens")
     if subprocess.run([options.plimsoll, "watch", "--help"], capture_output=True, check=False).returncode != 0:
         print("this plimsoll cannot watch: skipped")
         return 77
