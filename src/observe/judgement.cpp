@@ -119,10 +119,10 @@ Judgement judge_tree(const Series& tree, const History& history, const verdict::
                      double until) {
   using verdict::Kind;
   Judgement judgement;
-  judgement.samples = tree.values();
   judgement.roles = find_roles(history);
   verdict::Verdict& result = judgement.verdict;
   result = verdict::judge(samples_of(tree, until), options);
+  result.samples = tree.values();
 
   const double from = result.kind == Kind::leak ? std::min(result.onset, until) : history.first_time();
   const double tree_slope = floor_slope(tree, from, until);

@@ -23,7 +23,6 @@ struct Judgement {
   verdict::Verdict verdict;  // its sentence names the culprit
   std::optional<Culprit> culprit;
   Roles roles;
-  uint64_t samples = 0;
 };
 
 // `tree` is the footprint of the whole tree; what came after `until` (the program was ending) is left out.

@@ -1,6 +1,7 @@
 // A user's own expression for steps. Apart from the rest because of what <regex> costs a compiler.
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 warns falsely inside <regex> under sanitizers
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // g++ 12 warns falsely inside <regex> under sanitizers
 #endif
 #include <regex>
 

@@ -25,7 +25,8 @@ struct Recognised {
   std::string phase;  // empty: none said
 };
 
-// A whole number at the front of `text`, thousands separators allowed; not the start of 1.5 or 1e3. `used`: its length.
+// A whole number at the front of `text`, thousands separators allowed; not the start of 1.5 or 1e3. `used`:
+// its length.
 std::optional<int64_t> leading_integer(std::string_view text, size_t* used = nullptr);
 
 // One line, without its end, of at most `longest_line` bytes; more is not looked at.

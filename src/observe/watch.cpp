@@ -358,9 +358,11 @@ int Watch::finish() {
   Judgement judgement = judge_tree(tree_, history_, judging, until);
   verdict::Verdict& v = judgement.verdict;
   if (v.limit_bytes <= 0) v.limit_bytes = judging.limit_bytes;
-  // Others use the machine too: what is available may end sooner than the limit is reached.
-  if (v.seconds_to_limit && v.rate > 0 && !options_.limit && system_.available)
-    v.seconds_to_limit = std::min(*v.seconds_to_limit, double(system_.available) / v.rate);
+  // Others use the machine too: what is available may end before the limit is reached.
+  if (v.kind == verdict::Kind::leak && v.seconds_to_limit && v.rate > 0 && system_.available > 0 &&
+      double(system_.available) / v.rate < *v.seconds_to_limit)
+    note(fmt::format("what the machine has available now lasts for {} at this rate",
+                     format_duration(double(system_.available) / v.rate)));
   std::string json = final_json(judgement, history_, until, options_.all);
   if (recorder_) recorder_->finish(judgement, json, until);
 

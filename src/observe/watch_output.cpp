@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "observe/mask.hpp"
+#include "report/verdict_json.hpp"
 
 namespace plimsoll::observe {
 namespace {
@@ -16,34 +17,6 @@ using Json = nlohmann::ordered_json;
 
 std::string estimated(const Snapshot& snapshot) {
   return snapshot.pss_measured || snapshot.denied ? "" : "~";
-}
-
-Json finite(double value) { return std::isfinite(value) ? Json(std::llround(value)) : Json(nullptr); }
-
-// The fields every verdict has, in the documented order.
-Json verdict_json(const verdict::Verdict& v, const std::optional<Culprit>& culprit, uint64_t samples) {
-  Json json;
-  json["verdict"] = verdict::kind_name(v.kind);
-  json["rate_bytes_per_second"] = v.rate;
-  json["rate_interval"] = {v.rate_low, v.rate_high};
-  json["rate_bytes_per_step"] = v.rate_per_step ? Json(*v.rate_per_step) : Json(nullptr);
-  json["floor_start_bytes"] = finite(v.floor_start);
-  json["floor_end_bytes"] = finite(v.floor_end);
-  json["onset_seconds"] = v.onset;
-  json["seconds_to_limit"] = v.seconds_to_limit ? Json(*v.seconds_to_limit) : Json(nullptr);
-  json["limit_bytes"] = v.limit_bytes > 0 ? finite(v.limit_bytes) : Json(nullptr);
-  json["culprit"] = nullptr;
-  if (culprit)
-    json["culprit"] = {{"pid", culprit->id.pid},
-                       {"name", culprit->name},
-                       {"role", role_name(culprit->role)},
-                       {"share", culprit->share}};
-  json["spikes"] = {
-      {"count", v.spikes.count}, {"typical_bytes", finite(v.spikes.typical_bytes)}, {"phase", nullptr}};
-  if (!v.spikes.phase.empty()) json["spikes"]["phase"] = v.spikes.phase;
-  json["samples"] = samples;
-  json["sentence"] = v.sentence;
-  return json;
 }
 
 std::string trend(const Series& series) {
@@ -97,7 +70,7 @@ std::string live_table(const Snapshot& snapshot, const Roles& roles, const Progr
 std::string final_text(const Judgement& judgement, const History& history,
                        const std::vector<std::string>& notes) {
   const verdict::Verdict& v = judgement.verdict;
-  std::string text = fmt::format("verdict: {}. {}\n", verdict::kind_name(v.kind), v.sentence);
+  std::string text = fmt::format("verdict: {}\n", v.sentence);
   auto culprit_mark = [&](const proc::ProcessId& id) {
     return judgement.culprit && judgement.culprit->id == id
                ? fmt::format("  <- {:.0f} % of the growth", 100 * judgement.culprit->share)
@@ -137,7 +110,11 @@ std::string final_text(const Judgement& judgement, const History& history,
 }
 
 std::string final_json(const Judgement& judgement, const History& history, double until, bool all) {
-  Json json = verdict_json(judgement.verdict, judgement.culprit, judgement.samples);
+  report::Culprit carrier;
+  if (judgement.culprit)
+    carrier = {judgement.culprit->id.pid, judgement.culprit->name, role_name(judgement.culprit->role),
+               judgement.culprit->share};
+  Json json = report::verdict_json(judgement.verdict, judgement.culprit ? &carrier : nullptr);
   if (all) {
     json["processes"] = Json::array();
     for (const auto& [id, life] : history.processes()) {
@@ -147,7 +124,7 @@ std::string final_json(const Judgement& judgement, const History& history, doubl
       auto role = judgement.roles.role.find(id);
       entry["role"] = role_name(role == judgement.roles.role.end() ? Role::other : role->second);
       entry["bytes"] = life.bytes, entry["rss"] = life.rss, entry["peak_bytes"] = life.peak;
-      const Json own_json = verdict_json(own, std::nullopt, life.series.values());
+      const Json own_json = report::verdict_json(own);
       for (const char* key : {"verdict", "rate_bytes_per_second", "rate_interval", "floor_start_bytes",
                               "floor_end_bytes", "samples"})
         entry[key] = own_json[key];

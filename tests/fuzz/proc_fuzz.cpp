@@ -18,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const proc::Mount& mount : proc::parse_mountinfo(content))
     if (mount.type.empty()) __builtin_trap();
   std::vector<std::string> libraries;
-  for (std::string_view rest = content; !rest.empty();) proc::add_mapped_library(text::next_line(rest), libraries);
+  for (std::string_view rest = content; !rest.empty();)
+    proc::add_mapped_library(text::next_line(rest), libraries);
   return 0;
 }

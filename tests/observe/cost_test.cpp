@@ -16,7 +16,8 @@ namespace plimsoll::observe {
 double processor_seconds() {
   rusage use;
   getrusage(RUSAGE_SELF, &use);
-  return double(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + 1e-6 * double(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+  return double(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+         1e-6 * double(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
 TEST(Cost, ThreeHundredProcesses) {
@@ -44,8 +45,10 @@ TEST(Cost, ThreeHundredProcesses) {
   EXPECT_EQ(history.processes().size(), 300u);
   for (pid_t child : children) kill(child, SIGKILL);
   for (pid_t child : children) waitpid(child, nullptr, 0);
-  fmt::print("sampling 300 processes at 1 Hz: {:.2f} % of a core; private memory {:.1f} MB, {:+.2f} MB over {} ticks\n", 100 * share,
-             double(own_after) / 1e6, (double(own_after) - double(own_before)) / 1e6, ticks);
+  fmt::print(
+      "sampling 300 processes at 1 Hz: {:.2f} % of a core; private memory {:.1f} MB, {:+.2f} MB over {} "
+      "ticks\n",
+      100 * share, double(own_after) / 1e6, (double(own_after) - double(own_before)) / 1e6, ticks);
   RecordProperty("share_percent", fmt::format("{:.3f}", 100 * share));
   EXPECT_LE(share, 0.01);
   EXPECT_LE(own_after, own_before + 1'000'000);

@@ -1,4 +1,5 @@
-// A /proc of one's own: a folder of files as the kernel writes them, for what no real machine shows on demand.
+// A /proc of one's own: a folder of files as the kernel writes them, for what no real machine shows on
+// demand.
 #pragma once
 #include <unistd.h>
 
@@ -43,16 +44,18 @@ class FakeProc {
   void put(const FakeProcess& p) const {
     std::string folder = "proc/" + std::to_string(p.pid) + "/";
     auto n = [](auto value) { return std::to_string(value); };
-    write(folder + "stat", n(p.pid) + " (" + p.name + ") " + p.state + " " + n(p.parent) + " " + n(p.session) + " " + n(p.session) +
-                               " 0 -1 4194304 " + n(p.faults) + " 0 0 0 " + n(p.cpu_ticks) + " 0 0 0 20 0 1 0 " + n(p.start) +
-                               " 3133440 " + n(p.resident_pages) + " 18446744073709551615 0 0\n");
+    write(folder + "stat", n(p.pid) + " (" + p.name + ") " + p.state + " " + n(p.parent) + " " +
+                               n(p.session) + " " + n(p.session) + " 0 -1 4194304 " + n(p.faults) +
+                               " 0 0 0 " + n(p.cpu_ticks) + " 0 0 0 20 0 1 0 " + n(p.start) + " 3133440 " +
+                               n(p.resident_pages) + " 18446744073709551615 0 0\n");
     write(folder + "statm", "2000 " + n(p.resident_pages) + " " + n(p.shared_pages) + " 5 0 123 0\n");
     write(folder + "cmdline", std::string_view("python\0train.py\0", 16));
     write(folder + "status", "Name:\tx\nVmRSS:\t 4000 kB\nVmSwap:\t " + n(p.swap_kb) + " kB\nThreads:\t1\n");
     if (p.smaps)
-      write(folder + "smaps_rollup", "0-1 ---p 0 00:00 0 [rollup]\nRss: 4000 kB\nPss: " + n(p.pss_kb) + " kB\nShared_Clean: " +
-                                         n(p.shared_kb) + " kB\nPrivate_Dirty: " + n(p.private_kb) + " kB\nSwap: " + n(p.swap_kb) +
-                                         " kB\nSwapPss: " + n(p.swap_kb) + " kB\n");
+      write(folder + "smaps_rollup",
+            "0-1 ---p 0 00:00 0 [rollup]\nRss: 4000 kB\nPss: " + n(p.pss_kb) +
+                " kB\nShared_Clean: " + n(p.shared_kb) + " kB\nPrivate_Dirty: " + n(p.private_kb) +
+                " kB\nSwap: " + n(p.swap_kb) + " kB\nSwapPss: " + n(p.swap_kb) + " kB\n");
   }
   void remove(int pid) const { std::filesystem::remove_all(root_ / "proc" / std::to_string(pid)); }
 

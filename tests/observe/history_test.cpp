@@ -49,7 +49,8 @@ TEST(Roles, ToldByBehaviour) {
     now.time = t;
     now.processes.push_back(process(10, 1, "uv", 20 * mb, 0.1));
     now.processes.push_back(process(11, 10, "python", 6000 * mb + (t % 10 == 0 ? 4000 * mb : 0), 2.0 * t));
-    for (int w = 0; w < 20; ++w) now.processes.push_back(process(20 + w, 11, "python", 90 * mb, 0.2 * t, 310 * mb));
+    for (int w = 0; w < 20; ++w)
+      now.processes.push_back(process(20 + w, 11, "python", 90 * mb, 0.2 * t, 310 * mb));
     now.processes.push_back(process(1000 + t, 11, "cc1plus", 50 * mb, 0.1));
     if (t > 0) now.ended.push_back({1000 + t - 1, 100});
     history.add(now);
@@ -70,7 +71,8 @@ TEST(Roles, OneRankADeviceIsAPoolUnderAWrapper) {
     Snapshot now;
     now.time = t;
     now.processes.push_back(process(10, 1, "torchrun", 30 * mb, 0.1));
-    for (int rank = 0; rank < 4; ++rank) now.processes.push_back(process(20 + rank, 10, "python", 5000 * mb, 1.0 * t));
+    for (int rank = 0; rank < 4; ++rank)
+      now.processes.push_back(process(20 + rank, 10, "python", 5000 * mb, 1.0 * t));
     history.add(now);
   }
   Roles roles = find_roles(history);

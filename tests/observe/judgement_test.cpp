@@ -22,7 +22,8 @@ struct World {
     for (int t = 0; t < seconds; ++t) {
       Snapshot now;
       now.time = end = t;
-      for (int pid : {10, 11, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39}) {
+      for (int pid :
+           {10, 11, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39}) {
         Process p;
         p.id = {pid, 1};
         p.parent = pid == 10 ? 1 : pid == 11 ? 10 : 11;
@@ -40,10 +41,13 @@ struct World {
   Judgement judge() const { return judge_tree(tree, history, {.limit_bytes = 16e9}, end); }
 };
 
-double spiky(int pid, double t) { return pid == 10 ? 20 : pid == 11 ? 600 + (int(t) % 50 < 5 ? 400 : 0) : 40; }
+double spiky(int pid, double t) {
+  return pid == 10 ? 20 : pid == 11 ? 600 + (int(t) % 50 < 5 ? 400 : 0) : 40;
+}
 
 TEST(Judgement, NamesTheMainProcessUnderItsSpikes) {
-  Judgement found = World([](int pid, double t) { return spiky(pid, t) + (pid == 11 ? 0.5 * t : 0); }).judge();
+  Judgement found =
+      World([](int pid, double t) { return spiky(pid, t) + (pid == 11 ? 0.5 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   ASSERT_TRUE(found.culprit);
   EXPECT_EQ(found.culprit->id.pid, 11);
@@ -59,7 +63,8 @@ TEST(Judgement, NoLeakNoCulprit) {
 }
 
 TEST(Judgement, OneOfTwentyWorkers) {
-  Judgement found = World([](int pid, double t) { return spiky(pid, t) + (pid == 27 ? 0.4 * t : 0); }).judge();
+  Judgement found =
+      World([](int pid, double t) { return spiky(pid, t) + (pid == 27 ? 0.4 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   EXPECT_EQ(found.culprit->id.pid, 27);
   EXPECT_FALSE(found.culprit->pool);
@@ -67,7 +72,8 @@ TEST(Judgement, OneOfTwentyWorkers) {
 }
 
 TEST(Judgement, AllOfThemTogether) {
-  Judgement found = World([](int pid, double t) { return spiky(pid, t) + (pid >= 20 ? 0.03 * t : 0); }).judge();
+  Judgement found =
+      World([](int pid, double t) { return spiky(pid, t) + (pid >= 20 ? 0.03 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   EXPECT_TRUE(found.culprit->pool);
   EXPECT_NE(found.verdict.sentence.find("worker pool of 20"), std::string::npos) << found.verdict.sentence;
@@ -75,7 +81,9 @@ TEST(Judgement, AllOfThemTogether) {
 
 // Workers that end hand their part of shared pages to those who stay: a process grows, the tree does not.
 TEST(Judgement, PagesThatLoseASharerAreNoLeak) {
-  Judgement found = World([](int pid, double t) { return pid == 11 ? 600 + 0.5 * t : pid == 20 ? 400 - 0.5 * t : spiky(pid, 20); }).judge();
+  Judgement found = World([](int pid, double t) {
+                      return pid == 11 ? 600 + 0.5 * t : pid == 20 ? 400 - 0.5 * t : spiky(pid, 20);
+                    }).judge();
   EXPECT_NE(found.verdict.kind, verdict::Kind::leak);
   EXPECT_FALSE(found.culprit);
 }

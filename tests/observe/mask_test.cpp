@@ -30,13 +30,15 @@ TEST(Mask, Secrets) {
 
 TEST(Mask, WhatIsNoSecretStays) {
   for (Arguments plain : {Arguments{"python", "train.py", "--max-tokens", "512", "--tokenizer", "gpt2"},
-                          Arguments{"x", "--compass=1", "--keys=3", "https://host/a@b", "a@b.c", "key=value"}, Arguments{"a", "", "-"}})
+                          Arguments{"x", "--compass=1", "--keys=3", "https://host/a@b", "a@b.c", "key=value"},
+                          Arguments{"a", "", "-"}})
     EXPECT_EQ(mask_arguments(plain), plain);
 }
 
 RC_GTEST_PROP(Mask, TheSecretNeverComesThrough, ()) {
   auto secret = *rc::gen::container<std::string>(24, rc::gen::inRange('g', 'z'));
-  auto before = *rc::gen::element<std::string>("--token=", "PASSWORD=", "https://u:", "x API_KEY=", "--auth-token=");
+  auto before =
+      *rc::gen::element<std::string>("--token=", "PASSWORD=", "https://u:", "x API_KEY=", "--auth-token=");
   std::string after = before == "https://u:" ? "@host" : *rc::gen::element<std::string>("", " more", ";x");
   for (const std::string& argument : mask_arguments({"run", before + secret + after}))
     RC_ASSERT(argument.find(secret) == std::string::npos);
@@ -55,7 +57,10 @@ RC_GTEST_PROP(Escape, NothingThatMovesACursorIsLeft, (std::string text)) {
 }
 
 TEST(Display, IsCutAtWholeCharacters) {
-  std::string shown = display_command({std::string(300, 'a'), std::string(90, 'b') + "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"}, 400);
+  std::string shown = display_command(
+      {std::string(300, 'a'),
+       std::string(90, 'b') + "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"},
+      400);
   EXPECT_LE(shown.size(), 403u);
   EXPECT_EQ(escape(shown), shown);
 }

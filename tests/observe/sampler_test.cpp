@@ -103,9 +103,11 @@ TEST(Sampler, SpendsNoMoreThanItsShare) {
     for (;;) std::memset(big, 2, 256 << 20), usleep(1000);
   }
   proc::Files files;
-  Sampler sampler(files, ProcessTree(files, child, false), {.pss_share = 0.005, .first_credit = 0.001, .gpu = false});
+  Sampler sampler(files, ProcessTree(files, child, false),
+                  {.pss_share = 0.005, .first_credit = 0.001, .gpu = false});
   int measured = 0;
-  for (int i = 0; i < 100; ++i) measured += sampler.sample(i * 0.02).pss_measured;  // two seconds, as the sampler is told
+  for (int i = 0; i < 100; ++i)
+    measured += sampler.sample(i * 0.02).pss_measured;  // two seconds, as the sampler is told
   EXPECT_GE(measured, 1);
   EXPECT_LE(measured, 30);  // 11 ms of credit; one reading costs between one and several milliseconds
   kill(child, SIGKILL);
@@ -161,8 +163,8 @@ TEST(Sampler, DeniedSmapsFallBackToRss) {
     proc::Files files;
     Sampler sampler(files, ProcessTree(files, target, false), {.gpu = false});
     const Snapshot& now = sampler.sample(0);
-    bool right = now.denied == 1 && now.processes.size() == 1 && now.bytes == now.processes[0].rss && now.bytes > 0 &&
-                 now.processes[0].descriptors == -1;
+    bool right = now.denied == 1 && now.processes.size() == 1 && now.bytes == now.processes[0].rss &&
+                 now.bytes > 0 && now.processes[0].descriptors == -1;
     _exit(right ? 0 : 2);
   }
   int status = 0;

@@ -22,8 +22,9 @@ TEST(Steps, ForeignProgramsPrintThem) {
 }
 
 TEST(Steps, OtherNumbersAreNotSteps) {
-  for (const char* line : {"step size 0.1", "3 steps/s", "timestep 1.5", "footsteps: 3 x", "step 1.5", "step 3e-4", "stepping 10", "epoch 3",
-                           "100%|##| 1.2k/3k [00:01<00:00]", "Downloading: 50%|##   | 5/10 [00:01<00:01]", "50% | 5/10", "", "step"})
+  for (const char* line : {"step size 0.1", "3 steps/s", "timestep 1.5", "footsteps: 3 x", "step 1.5",
+                           "step 3e-4", "stepping 10", "epoch 3", "100%|##| 1.2k/3k [00:01<00:00]",
+                           "Downloading: 50%|##   | 5/10 [00:01<00:01]", "50% | 5/10", "", "step"})
     EXPECT_FALSE(step_in(line)) << line;
 }
 
@@ -71,7 +72,8 @@ TEST(Steps, Datagrams) {
   EXPECT_EQ(parse_datagram("step 120\n")->step, 120);
   EXPECT_EQ(parse_datagram("phase validate")->phase, "validate");
   EXPECT_EQ(parse_datagram("phase  epoch end \n")->phase, "epoch end");
-  for (const char* text : {"", "step", "step x", "step -1", "step 1 2", "phase", "phase  ", "stop", "step 99999999999999999999"})
+  for (const char* text :
+       {"", "step", "step x", "step -1", "step 1 2", "phase", "phase  ", "stop", "step 99999999999999999999"})
     EXPECT_FALSE(parse_datagram(text)) << text;
 }
 
@@ -81,7 +83,8 @@ RC_GTEST_PROP(Lines, CutTheSameHoweverTheBytesArrive, (std::vector<std::string> 
   std::vector<std::string> at_once, in_pieces;
   LineCutter one, many;
   one.feed(whole, [&](std::string_view line) { at_once.emplace_back(line); });
-  for (const auto& piece : pieces) many.feed(piece, [&](std::string_view line) { in_pieces.emplace_back(line); });
+  for (const auto& piece : pieces)
+    many.feed(piece, [&](std::string_view line) { in_pieces.emplace_back(line); });
   RC_ASSERT(at_once == in_pieces);
 }
 

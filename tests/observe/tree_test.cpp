@@ -88,7 +88,9 @@ TEST(Tree, VanishingAndDamagedEntriesAreSkipped) {
 
 // A real double fork: the daemon's parents are gone before anybody looks, and still it is found.
 TEST(Tree, ALaunchedDaemonComesToTheSubreaper) {
-  platform::Child child({.command = {"sh", "-c", "setsid sh -c 'sleep 60 & exit' & wait; exit 4"}, .environment = {}, .pipes = false});
+  platform::Child child({.command = {"sh", "-c", "setsid sh -c 'sleep 60 & exit' & wait; exit 4"},
+                         .environment = {},
+                         .pipes = false});
   for (int i = 0; i < 500 && !child.exit_code(); ++i) usleep(10'000), child.reap();
   ASSERT_EQ(child.exit_code(), 4);
   proc::Files files;

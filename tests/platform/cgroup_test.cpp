@@ -62,7 +62,8 @@ TEST(Cgroup, ContainersThatShowAPartOrNothing) {
   fake.write("proc/7/cgroup", "0::/../../elsewhere\n");
   EXPECT_EQ(limit(fake)->bytes, 500000000u);
   fake.write("proc/7/cgroup", "4:memory:/docker/abc/inner\n");
-  fake.write("proc/7/mountinfo", "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  fake.write("proc/7/mountinfo",
+             "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
   fake.write("cgroup/memory/inner/memory.limit_in_bytes", "70000000\n");
   EXPECT_EQ(limit(fake)->bytes, 70000000u);
 }
@@ -75,11 +76,13 @@ TEST(Cgroup, ThisMachineDoesNotUpsetIt) {
 }
 
 TEST(Pressure, Parse) {
-  auto found = pressure::parse_pressure("some avg10=1.50 avg60=0.25 avg300=0.00 total=0\nfull avg10=0.75 avg60=0.00 avg300=0.00 total=0\n");
+  auto found = pressure::parse_pressure(
+      "some avg10=1.50 avg60=0.25 avg300=0.00 total=0\nfull avg10=0.75 avg60=0.00 avg300=0.00 total=0\n");
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->some10, 1.5);
   EXPECT_DOUBLE_EQ(found->full10, 0.75);
-  for (const char* text : {"", "some\n", "some avg10=x avg60=1\n", "full avg10=1 avg60=1\n", "some avg10=nan avg60=0\n"})
+  for (const char* text :
+       {"", "some\n", "some avg10=x avg60=1\n", "full avg10=1 avg60=1\n", "some avg10=nan avg60=0\n"})
     EXPECT_FALSE(pressure::parse_pressure(text)) << text;
 }
 

@@ -13,7 +13,8 @@
 
 namespace plimsoll::proc {
 
-const char* const fields = " S 42 43 44 0 -1 4194304 101 0 7 0 250 50 0 0 20 0 9 0 77859 3133440 387 18446744073709551615 1 2\n";
+const char* const fields =
+    " S 42 43 44 0 -1 4194304 101 0 7 0 250 50 0 0 20 0 9 0 77859 3133440 387 18446744073709551615 1 2\n";
 
 TEST(ProcParse, StatWithAnyName) {
   for (std::string name : {"cat", "a b", ") R 1 1 1 (", "((", "))", "new\nline", "\x1b[31mred", ""}) {
@@ -31,7 +32,8 @@ TEST(ProcParse, StatWithAnyName) {
 }
 
 TEST(ProcParse, WhatIsNotAStatIsRefused) {
-  for (std::string text : {"", "1", "1 (", "x (a) S 1", "1 (a) S 1 2 3", "1 )a( S 1", "0 (a) S 1"}) EXPECT_FALSE(parse_stat(text)) << text;
+  for (std::string text : {"", "1", "1 (", "x (a) S 1", "1 (a) S 1 2 3", "1 )a( S 1", "0 (a) S 1"})
+    EXPECT_FALSE(parse_stat(text)) << text;
 }
 
 RC_GTEST_PROP(ProcParse, AnyNameComesBack, (std::string name)) {
@@ -42,7 +44,8 @@ RC_GTEST_PROP(ProcParse, AnyNameComesBack, (std::string name)) {
 
 TEST(ProcParse, SmapsAddsMappingsUp) {
   auto sum = parse_smaps(
-      "00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus\nRss: 8 kB\nPss: 5 kB\nPss_Dirty: 3 kB\nShared_Clean: 4 kB\n"
+      "00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus\nRss: 8 kB\nPss: 5 kB\nPss_Dirty: 3 "
+      "kB\nShared_Clean: 4 kB\n"
       "Private_Clean: 1 kB\nPrivate_Dirty: 3 kB\nSwap: 2 kB\nSwapPss: 1 kB\n"
       "00452000-00453000 rw-p 00000000 00:00 0\nRss: 4 kB\nPss: 4 kB\nPrivate_Dirty: 4 kB\n");
   ASSERT_TRUE(sum);
@@ -53,13 +56,15 @@ TEST(ProcParse, SmapsAddsMappingsUp) {
   EXPECT_EQ(sum->swap, 2 * 1024u);
   EXPECT_EQ(sum->swap_pss, 1024u);
   EXPECT_FALSE(parse_smaps(""));
-  EXPECT_EQ(parse_smaps("Pss: 99999999999999999999 kB\nPss: 18446744073709551615 kB\nPss: 1 kB\n")->pss, UINT64_MAX);
+  EXPECT_EQ(parse_smaps("Pss: 99999999999999999999 kB\nPss: 18446744073709551615 kB\nPss: 1 kB\n")->pss,
+            UINT64_MAX);
 }
 
 TEST(ProcParse, OtherFiles) {
   EXPECT_EQ(parse_statm("765 431 403 5 0 123 0\n")->resident_pages, 431u);
   EXPECT_FALSE(parse_statm("765"));
-  Status status = parse_status("Name:\tx\nUid:\t1000\t0\nVmRSS:\t 10 kB\nVmSwap:\t 3 kB\nSigIgn:\t0000000000000002\n");
+  Status status =
+      parse_status("Name:\tx\nUid:\t1000\t0\nVmRSS:\t 10 kB\nVmSwap:\t 3 kB\nSigIgn:\t0000000000000002\n");
   EXPECT_EQ(status.user, 1000);
   EXPECT_EQ(status.swap, 3072u);
   EXPECT_EQ(status.ignored_signals, 2u);
@@ -73,15 +78,16 @@ TEST(ProcParse, OtherFiles) {
   add_mapped_library("7f1-7f2 r--p 0 08:02 1      /opt/a b/libtorch_cpu.so", libraries);
   add_mapped_library("7f1-7f2 rw-p 0 00:00 0      [heap]", libraries);
   EXPECT_EQ(libraries, std::vector<std::string>{"libtorch_cpu.so"});
-  auto mounts = parse_mountinfo("35 31 0:32 /a\\040b /sys/fs/cgroup/memory rw,relatime shared:5 - cgroup cgroup rw,memory\n");
+  auto mounts = parse_mountinfo(
+      "35 31 0:32 /a\\040b /sys/fs/cgroup/memory rw,relatime shared:5 - cgroup cgroup rw,memory\n");
   ASSERT_EQ(mounts.size(), 1u);
   EXPECT_EQ(mounts[0].root, "/a b");
   EXPECT_EQ(mounts[0].type, "cgroup");
   EXPECT_EQ(mounts[0].options, "rw,relatime,rw,memory");
 }
 
-// The sums this project uses against a plain reading of every mapping: equal within a page and the kernel's rounding of each
-// shared mapping to whole kilobytes.
+// The sums this project uses against a plain reading of every mapping: equal within a page and the kernel's
+// rounding of each shared mapping to whole kilobytes.
 TEST(ProcFiles, PssAgreesWithSmapsMappingByMapping) {
   Files files;
   std::vector<int> pids;
@@ -118,7 +124,8 @@ TEST(ProcFiles, SmapsStandsInWhereThereIsNoRollup) {
   Smaps sum;
   EXPECT_EQ(files.smaps(7, sum), Read::gone);
   std::string text;
-  for (int i = 0; i < 3000; ++i) text += "7f0000-7f1000 r--p 00000000 08:02 1 /lib/x.so\nRss: 4 kB\nPss: 2 kB\nVmFlags: rd\n";
+  for (int i = 0; i < 3000; ++i)
+    text += "7f0000-7f1000 r--p 00000000 08:02 1 /lib/x.so\nRss: 4 kB\nPss: 2 kB\nVmFlags: rd\n";
   fake.write("proc/7/smaps", text);
   EXPECT_EQ(files.smaps(7, sum), Read::ok);
   EXPECT_EQ(sum.pss, 3000 * 2048u);

@@ -1,4 +1,5 @@
-// Ten thousand children that live two milliseconds each, twenty at a time: what a build under a watched program looks like.
+// Ten thousand children that live two milliseconds each, twenty at a time: what a build under a watched
+// program looks like.
 #include <sys/wait.h>
 #include <unistd.h>
 
