@@ -1,4 +1,4 @@
-// Six workers read more and more of a data set shared with their parent: each one's RSS grows all the time,
+// Three workers read more and more of a data set shared with their parent: each one's RSS grows all the time,
 // yet not one page is added to the machine. Who sums RSS sees a leak.
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -7,11 +7,12 @@
 using namespace specimen;
 
 int main() {
-  constexpr size_t bytes = 60 * MB;
+  constexpr size_t bytes = 30 * MB;
   auto* data =
       static_cast<char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   touch(data, bytes);
-  pid_t workers[6];
+  Block model = block(20 * MB);
+  pid_t workers[3];
   for (pid_t& worker : workers) {
     worker = fork();
     if (worker == 0) {
