@@ -51,7 +51,10 @@ void Sampler::follow(double now) {
   size_t at = 0;
   auto& before = snapshot_.processes;
   for (const proc::Stat& member : members) {
-    while (at < before.size() && before[at].id < member.id) snapshot_.ended.push_back(before[at++].id);
+    while (at < before.size() && before[at].id < member.id) {
+      moved_ += double(before[at].rss);
+      snapshot_.ended.push_back(before[at++].id);
+    }
     bool known = at < before.size() && before[at].id == member.id;
     if (known) {
       next_processes_.push_back(std::move(before[at]));
@@ -62,9 +65,19 @@ void Sampler::follow(double now) {
       next_tracked_.emplace_back();
     }
     proc::Stat stat = member;
-    update(next_processes_.back(), next_tracked_.back(), stat);
+    Tracked& tracked = next_tracked_.back();
+    const uint64_t mapped = tracked.mapped, faults = tracked.faults;
+    update(next_processes_.back(), tracked, stat);
+    const double moved = known ? double(difference(tracked.mapped, mapped) +
+                                        difference(tracked.faults, faults) * proc::page_size())
+                               : double(next_processes_.back().rss);
+    tracked.moved += moved;
+    moved_ += moved;
   }
-  while (at < before.size()) snapshot_.ended.push_back(before[at++].id);
+  while (at < before.size()) {
+    moved_ += double(before[at].rss);
+    snapshot_.ended.push_back(before[at++].id);
+  }
   before.swap(next_processes_);
   tracked_.swap(next_tracked_);
 }
@@ -115,9 +128,18 @@ double Sampler::urgency(const Process& process, const Tracked& tracked, double n
   if (!last.taken) return tracked.ticks > 1 || now < 1 || exactly_ ? (double(process.rss) + 1e6) / cost : 0;
   double touched = double((tracked.faults - std::min(tracked.faults, last.faults)) * proc::page_size());
   double error = double(difference(process.rss, last.resident)) + std::min(touched, double(process.rss)) +
+                 std::min(others_moved(tracked), double(process.rss)) +
                  double(process.rss) * 5e-4 * (now - last.time);
   // Below this a reading would tell nothing new.
   return error < std::max(65536.0, 0.01 * double(process.rss)) && !exactly_ ? 0 : (error + 1) / cost;
+}
+
+bool Sampler::has_unread_child(const Process& process) const {
+  for (size_t i = 0; i < tracked_.size(); ++i)
+    if (!tracked_[i].reading.taken && snapshot_.processes[i].parent == process.id.pid &&
+        !snapshot_.processes[i].zombie())
+      return true;
+  return false;
 }
 
 void Sampler::spend_budget(double now) {
@@ -129,6 +151,9 @@ void Sampler::spend_budget(double now) {
   std::sort(candidates_.rbegin(), candidates_.rend());
   for (auto [value, i] : candidates_) {
     if (credit_ <= 0 && !exactly_) return;  // the last reading may overdraw: later ticks pay it back
+    // A fresh fork holds half of what its parent shares with it. Until it is read too, the parent's last
+    // reading is the better one, or that half would be missing from the sum.
+    if (tracked_[i].reading.taken && !exactly_ && has_unread_child(snapshot_.processes[i])) continue;
     double before = spent();
     read_details(snapshot_.processes[i], tracked_[i], now);
     double cost = spent() - before;
@@ -148,6 +173,7 @@ void Sampler::read_details(Process& process, Tracked& tracked, double now) {
   reading.time = now;
   reading.resident = process.rss;
   reading.faults = tracked.faults;
+  reading.others_moved = moved_ - tracked.moved;
   reading.anonymous = tracked.anonymous;
   reading.shared_pages_bytes = tracked.mapped;
   if (result == proc::Read::ok) {

@@ -40,9 +40,11 @@ class Sampler {
     double time = 0, cost = 0;  // seconds; cost of the last reading
     uint64_t pss = 0, resident = 0, anonymous = 0, shared_pages_bytes = 0, faults = 0;
     double sharing = 1;  // which part of a shared byte counts as this process's own
+    double others_moved = 0;
   };
   struct Tracked {
     uint64_t anonymous = 0, mapped = 0, faults = 0;
+    double moved = 0;  // bytes of pages that may be shared and that it mapped, touched or gave up so far
     unsigned ticks = 0;
     Reading reading;
   };
@@ -51,6 +53,11 @@ class Sampler {
   void read_details(Process& process, Tracked& tracked, double now);
   void spend_budget(double now);
   double urgency(const Process& process, const Tracked& tracked, double now) const;
+  // What the rest of the tree moved since this process was read: its PSS changes with that, its RSS does not.
+  double others_moved(const Tracked& tracked) const {
+    return moved_ - tracked.moved - tracked.reading.others_moved;
+  }
+  bool has_unread_child(const Process& process) const;
   void estimate(Process& process, const Tracked& tracked) const;
   void read_system(double now);
   void total();
@@ -66,6 +73,7 @@ class Sampler {
   std::vector<std::pair<double, size_t>> candidates_;
   std::string text_;
   double credit_, last_ = 0, next_limit_ = 0, next_gpu_ = 0;
+  double moved_ = 0;  // of the whole tree, the ended included
   bool exactly_ = false;
 };
 
