@@ -136,8 +136,8 @@ double log_sum(const std::vector<double>& scores) {
 
 namespace {
 
-// A saw-tooth too long for the floor's stretches to swallow: the floor itself falls back, again and again. Its teeth are read
-// off the floor, so one shape serves any period; empty where nothing falls.
+// A saw-tooth too long for the floor's stretches to swallow: the floor itself falls back, again and again.
+// Its teeth are read off the floor, so one shape serves any period; empty where nothing falls.
 std::vector<double> teeth(const std::vector<double>& u, std::span<const double> z) {
   std::vector<double> sorted(z.begin(), z.end()), resets;
   std::sort(sorted.begin(), sorted.end());
@@ -145,7 +145,8 @@ std::vector<double> teeth(const std::vector<double>& u, std::span<const double> 
   for (size_t i = 1; i < z.size(); ++i)
     if (z[i] - z[i - 1] < -least_fall * range) resets.push_back((u[i] + u[i - 1]) / 2);
   if (resets.empty()) return {};
-  const double period = resets.size() > 1 ? (resets.back() - resets.front()) / double(resets.size() - 1) : resets.front();
+  const double period =
+      resets.size() > 1 ? (resets.back() - resets.front()) / double(resets.size() - 1) : resets.front();
   std::vector<double> values;
   size_t next = 0;
   double last = resets.front() - period;
