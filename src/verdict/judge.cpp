@@ -67,6 +67,41 @@ bool rises_lately(std::span<const FloorPoint> points, double matters) {
          median_of(points.last(third)) - median_of(points.first(third)) > matters;
 }
 
+struct Slope {
+  double value = 0, error = 0;
+};
+
+// Theil's and Sen's slope, with the error of a straight line through noise of the residuals' spread.
+Slope slope_of(std::span<const FloorPoint> points) {
+  std::vector<double> slopes, away;
+  for (size_t i = 0; i < points.size(); ++i)
+    for (size_t j = i + 1; j < points.size(); ++j)
+      slopes.push_back((points[j].bytes - points[i].bytes) / (points[j].time - points[i].time));
+  auto middle = [](std::vector<double>& x) {
+    std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
+    return x[x.size() / 2];
+  };
+  Slope out{middle(slopes), 0};
+  std::vector<double> level;
+  for (const FloorPoint& p : points) level.push_back(p.bytes - out.value * p.time);
+  std::vector<double> copy = level;
+  const double centre = middle(copy), n = double(points.size());
+  for (double x : level) away.push_back(std::abs(x - centre));
+  const double spread = 1.5 * middle(away), length = points.back().time - points.front().time;
+  out.error = 1.3 * spread * std::sqrt(12 / n) / length;  // 1.3: neighbours are alike
+  return out;
+}
+
+// Is the growth of the last third clearly slower than that of the middle third? Then it may well end.
+bool slows_down(std::span<const FloorPoint> points) {
+  const size_t third = points.size() / 3;
+  if (third < 5) return false;
+  const Slope middle = slope_of(points.subspan(points.size() - 2 * third, third)),
+              last = slope_of(points.last(third));
+  return middle.value - last.value > 2 * std::hypot(middle.error, last.error) &&
+         last.value < .95 * middle.value;
+}
+
 void too_few(Verdict& v, const CompactSeries& series) {
   if (v.samples < 2) return;
   const double interval = (series.last_time() - series.first_time()) / double(v.samples - 1);
@@ -97,8 +132,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     too_few(v, series);
     return finished();
   }
-  v.floor_start = median_of(std::span(floor).first(std::max<size_t>(1, floor.size() / 12)));
-  v.floor_end = median_of(std::span(floor).last(std::max<size_t>(1, floor.size() / 12)));
+  const size_t ends = std::max<size_t>(1, floor.size() / 12);
+  v.floor_start = median_of(std::span(floor).first(ends));
+  v.floor_end = median_of(std::span(floor).last(ends));
   v.onset = start;
   v.spikes = find_spikes(series.buckets(), floor, options.phases);
   if (!(best.base > 0)) {  // nothing but zeros
@@ -122,11 +158,14 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   const bool significant = c.leak.rise > 2 * c.leak.rise_error;
   const bool matters = c.leak.rise >= options.matter_fraction;
   v.growing = rises_lately(floor, options.matter_fraction / 2 * best.base);
-  v.ruled_out_rate = std::max(0., c.steady.rise + 2 * c.steady.rise_error) * best.base / span;
-  if (c.evidence > options.evidence && significant && matters) {
+  v.ruled_out_rate = (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * best.base / span;
+  const bool may_end = caution == Caution::while_running && slows_down(floor);
+  if (c.evidence > options.evidence && significant && matters && !may_end) {
     v.kind = Kind::leak;
     v.growing = true;
     v.explanation = describe(c.leak);
+    v.floor_end +=
+        v.rate * (series.last_time() - floor[floor.size() - 1 - ends / 2].time);  // up to the last sample
     if (v.rate > 0 && v.limit_bytes > 0)
       v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
     if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;
@@ -140,7 +179,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   v.onset = start;
   if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;
   const double could_be = v.ruled_out_rate * span / best.base;
-  if (c.evidence < 1 && could_be <= ruled_out_fraction) {
+  if (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction)) {
     v.kind = Kind::no_leak;
   } else {
     // The error of a slope falls with the 3/2 power of time; evidence grows about as fast.

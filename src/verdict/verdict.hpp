@@ -28,7 +28,7 @@ struct Phase {
 struct Options {
   double limit_bytes = 0;         // the line not to cross; 0: none known
   double matter_fraction = 0.02;  // growth below this share of the floor is not worth a word
-  double evidence = 3.3;          // log Bayes factor a leak needs over the best benign explanation
+  double evidence = 3.2;          // log Bayes factor a leak needs over the best benign explanation
   double steps_per_second = 0;    // 0: steps unknown
   std::span<const Phase> phases = {};
 };
