@@ -255,7 +255,10 @@ NamedSeries arrays(const json& object, const std::string& name) {
   return out;
 }
 
-std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 std::vector<NamedSeries> parse_json_lines(std::string_view text, const std::string& name) {
   std::vector<NamedSeries> whole;            // lines that are a series each
@@ -348,7 +351,7 @@ BatchLine parse_batch_line(std::string_view line, std::string& id_if_known) {
   if (object.contains("id")) id_if_known = object["id"].dump(-1, ' ', false, json::error_handler_t::replace);
   if (!object.contains("t") || !object.contains("bytes"))
     fail_input("no t or bytes; expected {{\"id\":…,\"t\":[…],\"bytes\":[…]}}");
-  return {id_if_known, arrays(object, id_if_known.empty() ? "series" : id_if_known)};
+  return {id_if_known, arrays(object, object.contains("id") ? text_of(object["id"]) : "series")};
 }
 
 }  // namespace plimsoll::observe

@@ -97,8 +97,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     too_few(v, series);
     return finished();
   }
-  v.floor_start = median_of(std::span(floor).first(std::max<size_t>(1, floor.size() / 12)));
-  v.floor_end = median_of(std::span(floor).last(std::max<size_t>(1, floor.size() / 12)));
+  const size_t ends = std::max<size_t>(1, floor.size() / 12);
+  v.floor_start = median_of(std::span(floor).first(ends));
+  v.floor_end = median_of(std::span(floor).last(ends));
   v.onset = start;
   v.spikes = find_spikes(series.buckets(), floor, options.phases);
   if (!(best.base > 0)) {  // nothing but zeros
@@ -122,11 +123,13 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   const bool significant = c.leak.rise > 2 * c.leak.rise_error;
   const bool matters = c.leak.rise >= options.matter_fraction;
   v.growing = rises_lately(floor, options.matter_fraction / 2 * best.base);
-  v.ruled_out_rate = std::max(0., c.steady.rise + 2 * c.steady.rise_error) * best.base / span;
+  v.ruled_out_rate = (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * best.base / span;
   if (c.evidence > options.evidence && significant && matters) {
     v.kind = Kind::leak;
     v.growing = true;
     v.explanation = describe(c.leak);
+    v.floor_end +=
+        v.rate * (series.last_time() - floor[floor.size() - 1 - ends / 2].time);  // up to the last sample
     if (v.rate > 0 && v.limit_bytes > 0)
       v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
     if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;

@@ -74,9 +74,8 @@ std::string sentence(const Verdict& v, double start) {
 }
 
 std::string describe(const Fit& fit) {
-  static constexpr std::array names{
-      "warm-up", "logarithmic growth", "growth that slows", "filled and stopped", "step",
-      "wave",    "steady rise",        "accelerating rise"};
+  static constexpr std::array names{"warm-up", "logarithmic growth", "growth that slows", "filled and stopped", "step",
+                                    "wave",    "saw-tooth",          "steady rise",       "accelerating rise"};
   std::vector<std::string> parts;
   if (fit.rise > 0) parts.emplace_back(names[size_t(fit.accelerating ? Family::acceleration : Family::rise)]);
   for (const Component& c : fit.shapes) {

@@ -11,6 +11,7 @@ namespace plimsoll::verdict {
 namespace {
 
 constexpr double nearly_as_well = 2, no_evidence = -500;
+constexpr double least_fall = .25;  // of the floor's range, to count as falling back
 constexpr int robust_rounds = 3;
 constexpr double correlations[] = {0, .35, .65, .85, .98};
 
@@ -133,6 +134,30 @@ double log_sum(const std::vector<double>& scores) {
 
 }  // namespace
 
+namespace {
+
+// A saw-tooth too long for the floor's stretches to swallow: the floor itself falls back, again and again. Its teeth are read
+// off the floor, so one shape serves any period; empty where nothing falls.
+std::vector<double> teeth(const std::vector<double>& u, std::span<const double> z) {
+  std::vector<double> sorted(z.begin(), z.end()), resets;
+  std::sort(sorted.begin(), sorted.end());
+  const double range = sorted[sorted.size() - 1 - sorted.size() / 20] - sorted[sorted.size() / 20];
+  for (size_t i = 1; i < z.size(); ++i)
+    if (z[i] - z[i - 1] < -least_fall * range) resets.push_back((u[i] + u[i - 1]) / 2);
+  if (resets.empty()) return {};
+  const double period = resets.size() > 1 ? (resets.back() - resets.front()) / double(resets.size() - 1) : resets.front();
+  std::vector<double> values;
+  size_t next = 0;
+  double last = resets.front() - period;
+  for (double x : u) {
+    while (next < resets.size() && x > resets[next]) last = resets[next++];
+    values.push_back((x - last) / period);
+  }
+  return values;
+}
+
+}  // namespace
+
 ShapeLibrary::ShapeLibrary(std::vector<double> u, Caution caution) : u_(std::move(u)) {
   auto add = [&](std::vector<Shape>& to, Family family, double a, double b,
                  const std::function<double(double)>& f) {
@@ -179,7 +204,7 @@ ShapeLibrary::ShapeLibrary(std::vector<double> u, Caution caution) : u_(std::mov
       double y = std::max(0., (x - onset) / (1 - onset));
       return y * y;
     });
-  std::vector<size_t> members(8, 0);
+  std::vector<size_t> members(size_t(Family::acceleration) + 1, 0);
   for (const Shape& s : nuisances_) ++members[size_t(s.family)];
   const double coefficient = .5 * std::log(double(u_.size())), families = std::log(6.);
   for (Shape& s : nuisances_) s.cost = coefficient + std::log(double(members[size_t(s.family)])) + families;
@@ -190,8 +215,11 @@ Comparison ShapeLibrary::compare(std::span<const double> z, double noise_floor) 
   Comparison out;
   std::vector<double> benign_scores, leak_scores;
   std::vector<Fit> leaks;
+  std::vector<Shape> nuisances = nuisances_;
+  if (std::vector<double> saw = teeth(u_, z); !saw.empty())
+    nuisances.push_back({{Family::saw_tooth, 0, 1}, 2.5 * std::log(double(u_.size())), std::move(saw)});
   for (double rho : correlations) {
-    Search search(u_, nuisances_, z, rho, noise_floor);
+    Search search(u_, nuisances, z, rho, noise_floor);
     Search::Found leak;
     for (const Shape& rise : rises_) {
       Search::Found found = search.best(&rise, {});

@@ -8,7 +8,7 @@
 
 namespace plimsoll::verdict {
 
-enum class Family { warm_up, logarithm, root, fill, step, wave, rise, acceleration };
+enum class Family { warm_up, logarithm, root, fill, step, wave, saw_tooth, rise, acceleration };
 
 struct Component {
   Family family;

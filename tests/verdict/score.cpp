@@ -1,59 +1,128 @@
-// dev scorer
+// Scores the verdict and its rivals on generated series of known truth: `verdict_score [series per shape]
+// [development|held-out]`.
 #include <fmt/format.h>
-#include <chrono>
-#include <cstring>
-#include <map>
-#include <cmath>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
 #include "verdict/generator.hpp"
-using namespace plimsoll::verdict;
+#include "verdict/rival_rules.hpp"
+
+namespace plimsoll::verdict {
+namespace {
+
+struct Outcome {
+  bool leak = false;
+  double rate = 0;
+  std::optional<double> first_leak;
+};
+
+using Method = std::function<Outcome(std::span<const Sample>)>;
+
+Outcome ours(std::span<const Sample> samples) {
+  Verdict v = judge(samples);
+  OnlineVerdict online;
+  for (const Sample& s : samples) online.add(s);
+  return {v.kind == Kind::leak, v.rate, online.first_leak()};
+}
+
+// A rival looks at the same geometric times, and two looks in a row count, as with ours.
+Method rival(RivalRule rule) {
+  return [rule](std::span<const Sample> samples) {
+    RivalAnswer last = rule(samples);
+    Outcome out{last.leak, last.rate, std::nullopt};
+    bool before = false;
+    for (double n = 40; size_t(n) <= samples.size() && !out.first_leak; n *= 1.12) {
+      bool now = rule(samples.first(size_t(n))).leak;
+      if (now && before) out.first_leak = samples[size_t(n) - 1].time;
+      before = now;
+    }
+    return out;
+  };
+}
+
+struct Share {
+  int hits = 0, all = 0;
+  void count(bool hit) { hits += hit, ++all; }
+  double value() const { return all ? double(hits) / all : 0; }
+};
+
+double median(std::vector<double> x) {
+  if (x.empty()) return NAN;
+  std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
+  return x[x.size() / 2];
+}
+
+// Growth of the leak as a share of the base.
+const char* growth_class(double growth) {
+  return growth < .05 ? "below 5 %" : growth < .1 ? "5-10 %" : growth < .2 ? "10-20 %" : "20 % and more";
+}
+
+void score(const std::string& name, const Method& method, int each, Ranges ranges, bool by_shape) {
+  Share false_final, false_online, false_online_filling, found_online, ten;
+  std::map<std::string, Share> classes, shapes_final, shapes_online;
+  std::vector<double> delays, errors;
+  for (const std::string& shape : benign_shapes())
+    for (int i = 0; i < each; ++i) {
+      Outcome out = method(generate(shape, uint64_t(i), ranges).samples);
+      false_final.count(out.leak), false_online.count(out.first_leak.has_value());
+      if (!shape.starts_with("cache that fills")) false_online_filling.count(out.first_leak.has_value());
+      shapes_final[shape].count(out.leak), shapes_online[shape].count(out.first_leak.has_value());
+    }
+  for (const std::string& shape : leaking_shapes())
+    for (int i = 0; i < each; ++i) {
+      GeneratedSeries series = generate(shape, uint64_t(i), ranges);
+      Outcome out = method(series.samples);
+      const Truth& truth = series.truth;
+      classes[growth_class(truth.growth)].count(out.leak);
+      if (truth.growth >= .05) {
+        shapes_final[shape].count(out.leak), shapes_online[shape].count(out.first_leak.has_value());
+        found_online.count(out.first_leak.has_value());
+        if (out.first_leak)
+          delays.push_back(std::max(0., (*out.first_leak - truth.onset) / (truth.end - truth.onset)));
+      }
+      if (truth.growth >= .1) ten.count(out.leak);
+      if (out.leak) errors.push_back(std::abs(out.rate / truth.rate - 1));
+    }
+  fmt::print(
+      "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} ({:.3f}) | {:.2f} | {:.2f} | {:.1f} % |\n",
+      name, false_final.value(), ten.value(), classes["5-10 %"].value(), classes["20 % and more"].value(),
+      classes["below 5 %"].value(), false_online.value(), false_online_filling.value(), found_online.value(),
+      median(delays), 100 * median(errors));
+  std::fflush(stdout);
+  if (!by_shape) return;
+  fmt::print("\n| shape | called a leak at the end | at any time while running |\n|---|---|---|\n");
+  for (auto* shapes : {&benign_shapes(), &leaking_shapes()})
+    for (const std::string& shape : *shapes)
+      fmt::print("| {}{} | {:.2f} | {:.2f} |\n", shapes == &leaking_shapes() ? "leak " : "", shape,
+                 shapes_final[shape].value(), shapes_online[shape].value());
+}
+
+}  // namespace
+}  // namespace plimsoll::verdict
+
 int main(int argc, char** argv) {
-  int each = argc > 1 ? atoi(argv[1]) : 30;
-  Ranges ranges = argc > 2 && !strcmp(argv[2], "held") ? Ranges::held_out : Ranges::development;
-  bool verbose = argc > 3;
-  double slowest = 0, total = 0; int n = 0;
-  int fp = 0, nb = 0; std::vector<double> be; std::vector<std::pair<double,double>> le; auto eff=[](const Verdict& v){return v.rate>0?v.evidence:-99.;};
-  for (auto& shape : benign_shapes()) {
-    int bad = 0;
-    for (int i = 0; i < each; ++i) {
-      auto s = generate(shape, i, ranges);
-      auto t0 = std::chrono::steady_clock::now();
-      auto v = judge(s.samples);
-      double dt = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
-      slowest = std::max(slowest, dt), total += dt, ++n;
-      be.push_back(eff(v));
-      if (v.kind == Kind::leak) { ++bad; if (verbose) fmt::print("FP {} {} n={} ev={:.1f} P={:.3f} {}\n", shape, i, s.samples.size(), v.evidence, v.period / s.samples.back().time, v.explanation); }
-    }
-    fmt::print("{:40} {:.3f}\n", shape, double(bad) / each);
-    fp += bad, nb += each;
+  using namespace plimsoll::verdict;
+  const int each = argc > 1 ? std::max(1, std::atoi(argv[1])) : 30;
+  for (Ranges ranges : {Ranges::development, Ranges::held_out}) {
+    const char* name = ranges == Ranges::development ? "development" : "held-out";
+    if (argc > 2 && std::string(argv[2]) != name) continue;
+    fmt::print("\n{} ranges, {} series of {} benign and {} leaking shapes\n\n", name,
+               each * int(benign_shapes().size() + leaking_shapes().size()), benign_shapes().size(),
+               leaking_shapes().size());
+    fmt::print(
+        "| rule | FPR | TPR growth >= 10 % | 5-10 % | >= 20 % | < 5 % | any alarm while running on benign "
+        "(without linear fills) | leaks "
+        "called while running | median delay, of the leak's duration | median rate error "
+        "|\n|---|---|---|---|---|---|---|---|---|---|\n");
+    score("minimum of 10, +100 MB", rival(minimum_rule_absolute), each, ranges, false);
+    score("minimum of 10, +5 %", rival(minimum_rule_relative), each, ranges, false);
+    score("least squares", rival(least_squares), each, ranges, false);
+    score("Mann-Kendall + Theil-Sen", rival(mann_kendall), each, ranges, false);
+    score("plimsoll", ours, each, ranges, true);
   }
-  std::map<int, std::pair<int, int>> classes;
-  std::vector<double> errors;
-  for (auto& shape : leaking_shapes()) {
-    std::map<int, std::pair<int, int>> cl;
-    for (int i = 0; i < each; ++i) {
-      auto s = generate(shape, i, ranges);
-      auto v = judge(s.samples);
-      le.push_back({s.truth.growth, eff(v)});
-      int c = s.truth.growth < .05 ? 0 : s.truth.growth < .1 ? 1 : s.truth.growth < .2 ? 2 : 3;
-      bool hit = v.kind == Kind::leak;
-      cl[c].first += hit, cl[c].second++;
-      classes[c].first += hit, classes[c].second++;
-      if (hit) errors.push_back(std::abs(v.rate / s.truth.rate - 1));
-      if (!hit && c >= 1 && verbose) fmt::print("FN {} {} g={:.3f} n={} ev={:.1f} P={:.3f} {}\n", shape, i, s.truth.growth, s.samples.size(), v.evidence, v.period / s.samples.back().time, v.explanation);
-    }
-    fmt::print("{:40}", shape);
-    for (int c = 0; c < 4; ++c) fmt::print(" {:2}/{:2}", cl[c].first, cl[c].second);
-    fmt::print("\n");
-  }
-  for (double th : {2., 3., 4., 5., 6., 8., 10., 13.}) {
-    int f = 0, a = 0, an = 0, b = 0, bn = 0;
-    for (double e : be) f += e > th;
-    for (auto [g, e] : le) if (g >= .1) a += e > th, ++an; else if (g >= .05) b += e > th, ++bn;
-    fmt::print("ev>{:4}: FPR {:.4f} TPR>10 {:.3f} TPR5-10 {:.3f}\n", th, double(f) / be.size(), double(a) / an, double(b) / bn);
-  }
-  std::sort(errors.begin(), errors.end());
-  fmt::print("FPR {:.4f}", double(fp) / nb);
-  for (int c = 0; c < 4; ++c) fmt::print("  TPR{} {:.3f}", c, double(classes[c].first) / classes[c].second);
-  fmt::print("  >=10%: {:.3f} rate err {:.3f}  ms mean {:.2f} max {:.2f}\n", double(classes[2].first + classes[3].first) / (classes[2].second + classes[3].second), errors[errors.size() / 2], 1e3 * total / n, 1e3 * slowest);
 }
