@@ -50,6 +50,7 @@ class Watch {
   void notice_gap(double time);
   void keep(const Snapshot& snapshot);
   void leave_out_the_end();
+  void look_online(const Snapshot& snapshot);
   void end_program();
   bool tree_ended(const Snapshot& snapshot) const;
   uint64_t limit_bytes() const;
@@ -70,6 +71,8 @@ class Watch {
 
   History history_;
   Series tree_{8192};
+  std::unique_ptr<verdict::OnlineVerdict>
+      online_;  // for the moment a leak is first seen; the end is judged anew
   struct Late {
     double time;
     uint64_t bytes;
@@ -205,6 +208,17 @@ void Watch::keep(const Snapshot& snapshot) {
   }
 }
 
+void Watch::look_online(const Snapshot& snapshot) {
+  if (!online_)
+    online_ =
+        std::make_unique<verdict::OnlineVerdict>(verdict::Options{.limit_bytes = double(limit_bytes())});
+  bool before = online_->first_leak().has_value();
+  online_->add({snapshot.time, double(snapshot.bytes)});
+  if (before || !online_->first_leak()) return;
+  if (recorder_) recorder_->event("leak", online_->current().sentence, snapshot.time);
+  if (!options_.quiet) say("plimsoll: " + online_->current().sentence + "\n");
+}
+
 // A program that ends lets its processes go and gives memory back step by step; that says nothing about a
 // leak.
 void Watch::leave_out_the_end() {
@@ -226,6 +240,7 @@ void Watch::sample() {
     system_ = snapshot.system;
     if (recorder_) recorder_->snapshot(snapshot, steps_.step(), limit_bytes());
     denied_ = std::max(denied_, snapshot.denied);
+    look_online(snapshot);
   }
   if (recorder_ && !recorder_->error().empty() && !said_disk_) {
     said_disk_ = true;
