@@ -2,7 +2,8 @@
 
   test_specimens.py PLIMSOLL [--seconds 18] [--parallel 8] [--only NAME…] [--table]
 
---table prints the Markdown table of docs/specimens.md. PyTorch specimens are skipped by name where no Python with
+An undecided answer says that more time is needed: that specimen is watched once more for twice as long. A wrong answer gets no
+second chance. --table prints the Markdown table of docs/specimens.md. PyTorch specimens are skipped by name where no Python with
 torch is found (PLIMSOLL_TORCH_PYTHON names one)."""
 import argparse
 import concurrent.futures
@@ -23,7 +24,7 @@ def find_torch():
     return None
 
 
-def watch(plimsoll, specimen, options, torch):
+def watch(plimsoll, specimen, seconds, options, torch):
     words = {"{specimens}": options.specimens, "{sources}": str(SOURCES), "{python}": sys.executable, "{torch}": torch or ""}
     command = []
     for word in specimen["command"]:
@@ -32,18 +33,27 @@ def watch(plimsoll, specimen, options, torch):
         command.append(word)
     with tempfile.TemporaryDirectory() as folder:
         confession = os.path.join(folder, "culprit")
-        environment = dict(os.environ, SPECIMEN_SECONDS=str(options.seconds), SPECIMEN_CULPRIT=confession,
+        environment = dict(os.environ, SPECIMEN_SECONDS=str(seconds), SPECIMEN_CULPRIT=confession,
                            PYTHONDONTWRITEBYTECODE="1")
-        record = ["--out", os.path.join(options.records, specimen["name"] + ".db")] if options.records else []
+        record = ["--out", os.path.join(options.records, f"{specimen['name']}-{seconds:g}s.db")] if options.records else []
         done = subprocess.run([plimsoll, "watch", "--json", "--interval", "100ms", *record, "--", *command],
                               env=environment, capture_output=True, text=True, check=False,
-                              timeout=options.seconds * 10 + 120)
+                              timeout=seconds * 10 + 120)
         truth_pid = int(open(confession, encoding="utf-8").read()) if os.path.exists(confession) else None
     try:
         answer = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
         return None, truth_pid, f"no JSON (code {done.returncode}): {done.stderr.strip()[-300:]}"
     return answer, truth_pid, None
+
+
+def watch_until_decided(plimsoll, specimen, options, torch):
+    seconds = options.seconds * specimen.get("length", 1)
+    result = watch(plimsoll, specimen, seconds, options, torch)
+    if result[0] and result[0]["verdict"] == "undecided":
+        seconds *= 2
+        result = watch(plimsoll, specimen, seconds, options, torch)
+    return *result, seconds
 
 
 def judge(specimen, answer, truth_pid, trouble):
@@ -86,19 +96,19 @@ def main():
 
     wrong, answers = 0, {}
     with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
-        jobs = [pool.submit(watch, options.plimsoll, specimen, options, torch) for specimen in specimens]
+        jobs = [pool.submit(watch_until_decided, options.plimsoll, specimen, options, torch) for specimen in specimens]
         for specimen, job in zip(specimens, jobs):
-            answer, truth_pid, trouble = job.result()
+            answer, truth_pid, trouble, seconds = job.result()
             problem = judge(specimen, answer, truth_pid, trouble)
             wrong += bool(problem)
             answers[specimen["name"]] = answer
             if options.table:
                 rate = (answer or {}).get("rate_bytes_per_second") or 0
                 print(f"| {specimen['name']} | {specimen['what']} | {specimen['truth']} | {(answer or {}).get('verdict')} |"
-                      f" {rate / 1e6:.2f} MB/s | {specimen['culprit'] or '–'} | {'right' if not problem else problem} |")
+                      f" {f'{rate / 1e6:.2f} MB/s' if specimen['truth'] == 'leak' else '–'} | {seconds:g} s | {specimen['culprit'] or '–'} | {'right' if not problem else problem} |")
             else:
                 sentence = (answer or {}).get("sentence", "")
-                print(f"{'WRONG' if problem else 'right'} {specimen['name']}: {problem or specimen['truth']} — {sentence}",
+                print(f"{'WRONG' if problem else 'right'} {specimen['name']}: {problem or specimen['truth']} after {seconds:g} s — {sentence}",
                       flush=True)
     if options.save:
         pathlib.Path(options.save).write_text(json.dumps(answers, indent=1), encoding="utf-8")
