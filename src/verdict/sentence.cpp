@@ -20,9 +20,9 @@ struct Pace {
 
 // The shortest unit of time in which the rate is a megabyte or more.
 Pace pace_for(double rate) {
-  for (Pace pace : {Pace{1, "second"}, Pace{60, "minute"}, Pace{3600, "hour"}})
+  for (Pace pace : {Pace{1, "a second"}, Pace{60, "a minute"}, Pace{3600, "an hour"}})
     if (std::abs(rate) * pace.seconds >= 1e6) return pace;
-  return {86400, "day"};
+  return {86400, "a day"};
 }
 
 std::string spikes_clause(const Verdict& v) {
@@ -42,7 +42,7 @@ std::string sentence(const Verdict& v, double start) {
   if (v.kind == Kind::leak) {
     const Pace pace = pace_for(v.rate);
     std::string out = fmt::format(
-        "Leak: memory that is not given back grows by {} a {} (between {} and {}) since {}, from {} to {}",
+        "Leak: memory that is not given back grows by {} {} (between {} and {}) since {}, from {} to {}",
         bytes(v.rate * pace.seconds), pace.name, bytes(v.rate_low * pace.seconds),
         bytes(v.rate_high * pace.seconds),
         v.onset <= start ? "the start" : format_duration(v.onset - start) + " into the run",
@@ -60,12 +60,12 @@ std::string sentence(const Verdict& v, double start) {
                             ? fmt::format("the floor stayed at {}", bytes(v.floor_end))
                             : fmt::format("the floor went from {} to {} and does not keep rising",
                                           bytes(v.floor_start), bytes(v.floor_end));
-    return fmt::format("No leak: {}; growth above {} a {} would have been seen.", level,
+    return fmt::format("No leak: {}; growth above {} {} would have been seen.", level,
                        bytes(v.ruled_out_rate * pace.seconds), pace.name) +
            spikes_clause(v);
   }
   return fmt::format(
-             "Undecided: the floor {} ({} to {}), and growth up to {} a {} cannot be ruled out; about {} "
+             "Undecided: the floor {} ({} to {}), and growth up to {} {} cannot be ruled out; about {} "
              "more will tell.",
              v.growing ? "is growing, which may stop" : "does not clearly rise", bytes(v.floor_start),
              bytes(v.floor_end), bytes(v.ruled_out_rate * pace.seconds), pace.name,

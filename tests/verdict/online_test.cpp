@@ -53,7 +53,7 @@ TEST(Online, NeverCallsNoiseASpikeOrAWarmUpALeak) {
   for (int i = 0; i < 3000; ++i) {
     flat.add({double(i), 2e9 + noise(i)});
     spiky.add({double(i), 2e9 + noise(i) + (i % 100 > 90 ? 1e9 : 0)});
-    warming.add({double(i), 2e9 + noise(i) + 1e9 * (1 - std::exp(-i / 200.))});
+    warming.add({double(i), 2e9 + noise(i) + 1e9 * (1 - std::exp(-i / 30.))});
   }
   EXPECT_FALSE(flat.first_leak());
   EXPECT_FALSE(spiky.first_leak());
@@ -63,7 +63,7 @@ TEST(Online, NeverCallsNoiseASpikeOrAWarmUpALeak) {
 
 TEST(Online, SaysGrowingWhileACacheFills) {
   OnlineVerdict online;
-  for (int i = 0; i < 90; ++i) online.add({double(i), 2e9 + 2e6 * i + noise(i)});
+  for (int i = 0; i < 70; ++i) online.add({double(i), 2e9 + 2e6 * i + noise(i)});
   EXPECT_EQ(online.current().kind, Kind::undecided);
   EXPECT_TRUE(online.current().growing);
 }
