@@ -1,4 +1,5 @@
 """A small PyTorch training run: `leak` keeps the loss with its graph (the classic), `clean` keeps the number."""
+import os
 import sys
 
 import torch
@@ -24,3 +25,4 @@ for step in run:
     if step % 60 == 0:
         with torch.no_grad():
             net(torch.randn(20_000, 64))
+os._exit(0)  # taking thousands of graphs apart would be seconds in which nothing grows
