@@ -25,5 +25,8 @@ train: build
 test: build
 	cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
 
+verdict-score: build
+	$(BUILD)/tests/verdict_score 30
+
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out
