@@ -28,6 +28,7 @@ test: build
 # Ours and PyTorch in alternating rounds; FLAGS=--quick for the short form.
 bench: build
 	python3 bench/run.py $(FLAGS)
+
 verdict-score: build
 	$(BUILD)/tests/verdict_score 30
 
