@@ -69,6 +69,11 @@ void record_training(Program& program, const ProgramOptions& options) {
   const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
   Gradients gradients;
+  if (options.keep_gradients)
+    for (const Parameter& parameter : model.parameters()) {
+      const Value value = graph[parameter.id];
+      gradients.place[parameter.id] = graph.value("d." + value.name, value.type, Role::gradient, Keep::to_end);
+    }
   emit_head(list, model, hidden, program.tokens, losses, loss_rows(options, B * T), scale, &gradients);
   list.emit_into(ops::loss_sum(scale), {losses}, {program.loss}, "loss");
   differentiate(list, gradients, again);
