@@ -30,12 +30,13 @@ deps:
 
 build: deps
 	@$(CMAKE) --preset release >/dev/null
-	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+	@$(CMAKE) --build $(BUILD) -j $(JOBS) --target plimsoll
 
 train: build
 	$(PROGRAM) train --small
 
 test: build
+	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 	cd $(BUILD) && $(CTEST) --output-on-failure -j $(JOBS)
 
 install: build
