@@ -34,6 +34,9 @@ void print_json(const TrainResult& r) {
       {"val_tokens", r.validation_targets},
       {"seconds", r.seconds},
       {"time_to_first_step", r.seconds_to_first_step},
+      {"ms_per_step", r.milliseconds_per_step},
+      {"predicted_ms_per_step",
+       r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
       {"end", r.end == TrainResult::End::finished      ? "finished"
               : r.end == TrainResult::End::interrupted ? "interrupted"
                                                        : "diverged"},

@@ -14,7 +14,7 @@ namespace plimsoll {
 enum class Recompute : uint8_t {
   nothing,
   cheap,   // LayerNorm and GELU outputs
-  blocks   // everything inside a block but its input: one more forward pass
+  blocks   // everything inside a block but its input: one more forward pass of those blocks, cheap in the others
 };
 
 struct ProgramOptions {
@@ -26,7 +26,7 @@ struct ProgramOptions {
   float clip = 0;            // 0: none
   int64_t loss_rows = 0;     // rows of logits held at once; 0: chosen
   Recompute recompute = Recompute::nothing;
-  int recompute_blocks = -1; // how many blocks (from the first) the choice applies to; -1: all
+  int recompute_blocks = -1; // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
   bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;  // sequences of an evaluation pass; 0: no evaluation list
