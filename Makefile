@@ -12,7 +12,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 BASE ?= HEAD~1
 FILES ?= $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.cpp' 'tests/*.cpp')
 
-.PHONY: help deps build train test bench fuzz format tidy install clean
+.PHONY: help deps build all train test bench fuzz format tidy install clean
 
 help:
 	@echo "make train    install what is missing, build, train --small on the embedded corpus"
@@ -35,8 +35,11 @@ build: deps
 train: build
 	$(PROGRAM) train --small
 
-test: build
+# The program and everything that tests it.
+all: build
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+
+test: all
 	cd $(BUILD) && $(CTEST) --output-on-failure -j $(JOBS)
 
 install: build
@@ -62,7 +65,7 @@ format:
 	@bash scripts/install-deps.sh format
 	clang-format -i $(SOURCES)
 
-tidy: build
+tidy: all
 	@bash scripts/install-deps.sh tidy
 	@[ -z "$(FILES)" ] && echo "tidy: nothing changed since $(BASE)" || clang-tidy -p $(BUILD) --quiet $(FILES)
 
