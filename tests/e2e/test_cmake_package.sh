@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the build into a fresh folder and uses it from there: find_package, every installed header by itself, the
+# Installs the build into a fresh folder and uses it from there: find_package, every installed header, the
 # library, the program, the manual page.
 set -euo pipefail
 build=${PLIMSOLL_BUILD:?}
@@ -46,4 +46,4 @@ $cmake --build "$work/consumer/build"
 include=$work/prefix/include/plimsoll
 (cd "$include" && find . -name '*.hpp' -printf '#include "%P"\n') | sort > "$work/all.cpp"
 "$compiler" -std=c++20 -I"$include" -fsyntax-only "$work/all.cpp"
-echo "$(wc -l < "$work/all.cpp") headers stand by themselves"
+echo "$(wc -l < "$work/all.cpp") installed headers compile"
