@@ -12,7 +12,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 BASE ?= HEAD~1
 FILES ?= $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.cpp' 'tests/*.cpp')
 
-.PHONY: help deps build all train test bench fuzz format tidy install clean
+.PHONY: help deps build all train test bench fuzz verdict-score format tidy install clean
 
 help:
 	@echo "make train    install what is missing, build, train --small on the embedded corpus"
@@ -21,6 +21,7 @@ help:
 	@echo "make install  program, library, headers, CMake package and manual page under PREFIX (/usr/local)"
 	@echo "make bench    ours and PyTorch in alternating rounds; FLAGS=--quick for the short form"
 	@echo "make fuzz     every parser under libFuzzer for FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
+	@echo "make verdict-score  the leak verdict on generated series, beside other rules"
 	@echo "make format   clang-format on every C++ file"
 	@echo "make tidy     clang-tidy on what changed since BASE ($(BASE)), or on FILES"
 	@echo "make clean    remove what building left"
@@ -68,6 +69,10 @@ format:
 tidy: all
 	@bash scripts/install-deps.sh tidy
 	@[ -z "$(FILES)" ] && echo "tidy: nothing changed since $(BASE)" || clang-tidy -p $(BUILD) --quiet $(FILES)
+
+# The verdict on many generated series, beside other rules.
+verdict-score: all
+	$(BUILD)/tests/verdict_score 30
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out
