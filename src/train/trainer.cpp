@@ -282,9 +282,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.seconds = seconds;
   result.plan_bytes = runtime_.plan.total;
   result.plan_lower_bound_bytes = runtime_.plan.lower_bound;
-  result.gemm = gemm_.description;
   result.threads = runtime_.threads();
-  result.folder = start_.folder.string();
   const double done = double(iterations - start_.state.step);
   result.iterations_per_second = done / seconds;
   result.tokens_per_second = result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
@@ -297,6 +295,9 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
     }
   }
   if (allocations_counted() && warm) result.allocations_after_warmup = allocations() - warm_allocations_;
+  // Texts of the report itself are not the run's: copied after counting.
+  result.gemm = gemm_.description;
+  result.folder = start_.folder.string();
   result.rss_after_warmup = warm_rss_;
   result.rss_end = memory_.resident();
   progress_.finish();
