@@ -4,9 +4,11 @@ from harness import *
 
 with Temporary() as place:
     losses = {}
+    text = place.path / "text.txt"
+    text.write_text("".join(f"{n} and {n * 7 % 100} are numbers.\n" for n in range(300)))
     for name in ("plain", "auto", "native", "onednn", "cblas"):
         ended = run(place.path, "train", "--small", 20, "--gemm", name, "--out", name, "--json", "--eval-every", 0, "--sample-every", 0,
-                    "--context", 32, expect=None)
+                    "--data", text, expect=None)
         if ended.code == 2 and name in ("onednn", "cblas"):
             assert len(ended.err.splitlines()) == 1 and name in ended.err, ended
             assert not (place.path / name).exists()
