@@ -19,7 +19,7 @@ std::string svg;
 void run() {
   const Settings settings = resolve(sources);
   const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
-  const PlannedRun run = plan_run(settings, vocab);
+  const PlannedRun run = plan_run(settings, vocab, thread_count(settings), saves_in_background(program_options(settings, vocab)));
   const Graph& graph = *run.program.graph;
   if (!svg.empty()) write_durably(svg, plan_svg(graph, run.plan));
   if (as_json) {

@@ -119,7 +119,7 @@ uint64_t place(std::vector<Interval>& intervals, const std::vector<int>& order) 
 }
 
 // Tries several orders, then disturbs the best one, until the bound is met or the tries are used up.
-uint64_t pack(std::vector<Interval>& intervals, uint64_t bound) {
+uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
   std::vector<int> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   auto by = [&](auto key) {
@@ -136,12 +136,13 @@ uint64_t pack(std::vector<Interval>& intervals, uint64_t bound) {
       by([&](const Interval& i) { return length(i) * 1e6 + double(i.bytes) * 1e-6; }),
       by([](const Interval& i) { return -double(i.first); }),
   };
+  if (effort == Effort::quick) candidates.resize(1);
   std::vector<int> best_order;
   uint64_t best = UINT64_MAX;
   for (auto& candidate : candidates)
     if (const uint64_t height = place(intervals, candidate); height < best) best = height, best_order = candidate;
   const CounterRng rng(1, Stream::shuffle);
-  const uint64_t tries = std::min<uint64_t>(400, 40'000'000 / (intervals.size() * intervals.size() + 1));
+  const uint64_t tries = effort == Effort::quick ? 0 : std::min<uint64_t>(400, 40'000'000 / (intervals.size() * intervals.size() + 1));
   for (uint64_t t = 0; t < tries && best > bound; ++t) {
     std::vector<int> changed = best_order;
     for (uint64_t s = 0; s < 1 + t % 4; ++s) {  // move a few intervals to the front part of the order
@@ -155,7 +156,7 @@ uint64_t pack(std::vector<Interval>& intervals, uint64_t bound) {
 
 }  // namespace
 
-Plan make_plan(const Graph& graph, int threads) {
+Plan make_plan(const Graph& graph, int threads, Effort effort) {
   Plan plan;
   plan.threads = threads;
   plan.at.resize(graph.values().size());
@@ -178,7 +179,7 @@ Plan make_plan(const Graph& graph, int threads) {
       for (const Interval& i : intervals)
         if (i.first <= when && when <= i.last) live_roles[static_cast<size_t>(graph[i.id].role)] += i.bytes;
     }
-    plan.transient = std::max(plan.transient, intervals.empty() ? 0 : pack(intervals, bound));
+    plan.transient = std::max(plan.transient, intervals.empty() ? 0 : pack(intervals, bound, effort));
     for (const Interval& i : intervals)
       plan.at[static_cast<size_t>(i.id)] = {plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id};
     for (const Node& node : graph.lists()[l].nodes()) {

@@ -36,7 +36,9 @@ struct Plan {
   std::array<uint64_t, role_count> by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
 };
 
-Plan make_plan(const Graph& graph, int threads);
+// With Effort::quick one order of packing is tried: for comparing many graphs.
+enum class Effort { quick, full };
+Plan make_plan(const Graph& graph, int threads, Effort effort = Effort::full);
 
 // The invariant: no two values that are alive at the same node share a byte. Empty when it holds, else what breaks it.
 std::string find_overlap(const Graph& graph, const Plan& plan);

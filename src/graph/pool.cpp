@@ -26,6 +26,7 @@ void wake(std::atomic<uint32_t>& word, int count) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
+constexpr uint64_t closed = 0xffffffffu;  // as a part: beyond those of any job
 constexpr uint64_t part_of(uint64_t ticket) { return ticket & 0xffffffffu; }
 
 }  // namespace
@@ -42,11 +43,12 @@ Pool::~Pool() {
 }
 
 // Claims and runs one part if one is left. The claim succeeds only if the ticket has not moved since it was read, and
-// the caller cannot start another job while a part of this one is unclaimed: so the job read in between is the right one.
+// the caller moves it before it changes anything of the job: so the job and the number of parts read in between are
+// those of the ticket. (Whoever reads a new one with acquire finds the ticket moved.)
 bool Pool::take_part(uint64_t seen, int slot) {
-  const Job job = job_.load(std::memory_order_relaxed);
-  const void* context = context_.load(std::memory_order_relaxed);
-  if (part_of(seen) >= static_cast<uint64_t>(parts_.load(std::memory_order_relaxed))) return false;
+  const Job job = job_.load(std::memory_order_acquire);
+  const void* context = context_.load(std::memory_order_acquire);
+  if (part_of(seen) >= static_cast<uint64_t>(parts_.load(std::memory_order_acquire))) return false;
   if (!ticket_.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel)) return true;
   job(context, static_cast<int>(part_of(seen)), slot);
   if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1 && caller_sleeps_.load()) wake(unfinished_, 1);
@@ -58,11 +60,13 @@ void Pool::run(Job job, const void* context, int parts) {
     for (int part = 0; part < parts; ++part) job(context, part, 0);
     return;
   }
-  job_.store(job, std::memory_order_relaxed);
-  context_.store(context, std::memory_order_relaxed);
-  parts_.store(parts, std::memory_order_relaxed);
-  unfinished_.store(static_cast<uint32_t>(parts), std::memory_order_relaxed);
   const uint64_t next = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  // Closed first: a late worker still holds the ticket of the last job, whose part may exist in a larger next one.
+  ticket_.store(next << 32 | closed, std::memory_order_relaxed);
+  job_.store(job, std::memory_order_release);
+  context_.store(context, std::memory_order_release);
+  parts_.store(parts, std::memory_order_release);
+  unfinished_.store(static_cast<uint32_t>(parts), std::memory_order_relaxed);
   ticket_.store(next << 32, std::memory_order_release);
   epoch_.fetch_add(1);
   if (sleepers_.load() > 0) wake(epoch_, static_cast<int>(workers_.size()));

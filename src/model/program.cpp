@@ -1,6 +1,7 @@
 #include "model/program.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace plimsoll {
 namespace {
@@ -41,16 +42,16 @@ void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, Val
 std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Graph& graph, const List& list) {
   if (options.recompute == Recompute::nothing) return {};
   std::vector<bool> again(graph.values().size());
-  const int64_t blocks = options.recompute_blocks < 0 ? options.shape.layers : options.recompute_blocks;
-  for (const Node& node : list.nodes())
-    for (int64_t l = 0; l < blocks; ++l) {
-      if (!node.name.starts_with(fmt::format("h.{}.", l))) continue;
-      const bool cheap = node.name.ends_with(".ln_1") || node.name.ends_with(".ln_2") || node.name.ends_with(".gelu");
-      const bool leaves = node.name.ends_with(".mlp.proj") || node.name.ends_with(".mlp.proj.residual");
-      if (cheap) again[static_cast<size_t>(node.out[0])] = true;
-      if (options.recompute == Recompute::blocks && !leaves)
-        for (ValueId id : node.out) again[static_cast<size_t>(id)] = true;
-    }
+  const int64_t whole = options.recompute == Recompute::cheap ? 0 : options.recompute_blocks < 0 ? options.shape.layers : options.recompute_blocks;
+  for (const Node& node : list.nodes()) {
+    if (!node.name.starts_with("h.")) continue;
+    const bool cheap = node.name.ends_with(".ln_1") || node.name.ends_with(".ln_2") || node.name.ends_with(".gelu");
+    const bool leaves = node.name.ends_with(".mlp.proj") || node.name.ends_with(".mlp.proj.residual");
+    const bool inside = std::atoll(node.name.c_str() + 2) < whole && !leaves;
+    if (cheap) again[static_cast<size_t>(node.out[0])] = true;
+    if (inside)
+      for (ValueId id : node.out) again[static_cast<size_t>(id)] = true;
+  }
   return [again](ValueId id) { return static_cast<size_t>(id) < again.size() && again[static_cast<size_t>(id)]; };
 }
 
@@ -69,6 +70,11 @@ void record_training(Program& program, const ProgramOptions& options) {
   const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
   Gradients gradients;
+  if (options.keep_gradients)
+    for (const Parameter& parameter : model.parameters()) {
+      const Value value = graph[parameter.id];
+      gradients.place[parameter.id] = graph.value("d." + value.name, value.type, Role::gradient, Keep::to_end);
+    }
   emit_head(list, model, hidden, program.tokens, losses, loss_rows(options, B * T), scale, &gradients);
   list.emit_into(ops::loss_sum(scale), {losses}, {program.loss}, "loss");
   differentiate(list, gradients, again);

@@ -14,7 +14,7 @@ namespace plimsoll {
 enum class Recompute : uint8_t {
   nothing,
   cheap,   // LayerNorm and GELU outputs
-  blocks   // everything inside a block but its input: one more forward pass
+  blocks   // everything inside a block but its input: one more forward pass of those blocks, cheap in the others
 };
 
 struct ProgramOptions {
@@ -26,8 +26,9 @@ struct ProgramOptions {
   float clip = 0;            // 0: none
   int64_t loss_rows = 0;     // rows of logits held at once; 0: chosen
   Recompute recompute = Recompute::nothing;
-  int recompute_blocks = -1; // how many blocks (from the first) the choice applies to; -1: all
+  int recompute_blocks = -1; // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
+  bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;  // sequences of an evaluation pass; 0: no evaluation list
 };
 
@@ -39,7 +40,7 @@ struct Program {
   ValueId tokens = no_value, loss = no_value, clip = no_value;             // train: [B, T+1], [1], [2]: factor, norm
   ValueId evaluate_tokens = no_value, evaluate_losses = no_value;          // [B, T+1], [B T]
   ValueId token = no_value, logits = no_value;                             // generate: [1], [1, V]
-  std::vector<ValueId> gradients;                                          // as model->parameters()
+  std::vector<ValueId> gradients;  // as model->parameters(), before clipping; readable with keep_gradients only
 };
 
 Program record(const ProgramOptions& options);

@@ -29,17 +29,30 @@ Mapping mapping_for(uint64_t bytes) {
 
 }  // namespace
 
+int fast_micro_batch(int batch, int context) {
+  constexpr int tokens = 1024;
+  int micro = batch;
+  while (micro > 1 && (batch % micro || micro * context > tokens)) --micro;
+  return micro;
+}
+
 ProgramOptions program_options(const Settings& s, int vocab) {
   ProgramOptions o;
   o.shape = {.layers = s.layers, .heads = s.heads, .dim = s.dim, .ff = s.ff, .context = s.context, .vocab = vocab,
              .tied = s.tied, .head_bias = s.head_bias, .positions = s.positions};
-  o.batch = s.batch;
-  o.accumulate = s.accumulate;
+  // A step is batch x accumulate windows, computed micro_batch at a time.
+  o.batch = s.micro_batch > 0 ? s.micro_batch : fast_micro_batch(s.batch, s.context);
+  o.accumulate = s.accumulate * s.batch / static_cast<int>(o.batch);
+  o.loss_rows = s.loss_rows;
+  if (const auto choice = parse_recompute(s.recompute, s.layers)) {
+    o.recompute = choice->how;
+    o.recompute_blocks = choice->blocks;
+  }
   o.dropout = static_cast<float>(s.dropout);
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
              static_cast<float>(s.weight_decay)};
   o.clip = static_cast<float>(s.clip);
-  o.evaluate_batch = s.batch;
+  o.evaluate_batch = o.batch;
   return o;
 }
 
@@ -55,11 +68,10 @@ bool saves_in_background(const ProgramOptions& options) {
   return Gpt(graph, options.shape).count() * 12 <= largest_copy;
 }
 
-PlannedRun plan_run(const Settings& settings, int vocab) {
-  const ProgramOptions options = program_options(settings, vocab);
-  PlannedRun run{record(options), {}};
-  plan_staging(run.program, saves_in_background(options));
-  run.plan = make_plan(*run.program.graph, thread_count(settings));
+PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool staging, Effort effort) {
+  PlannedRun run{record(program_options(settings, vocab)), {}};
+  plan_staging(run.program, staging);
+  run.plan = make_plan(*run.program.graph, threads, effort);
   return run;
 }
 

@@ -13,6 +13,9 @@
 
 namespace plimsoll {
 
+// The most windows at once whose activations still pass through the processor's caches: beyond about a thousand tokens
+// a micro-batch gains nothing and the step slows down on memory.
+int fast_micro_batch(int batch, int context);
 // The program a run with these settings records. `vocab` comes from the data.
 ProgramOptions program_options(const Settings& settings, int vocab);
 // Threads the settings mean here: 0 is every core this process may use.
@@ -23,7 +26,7 @@ struct PlannedRun {
   Program program;
   Plan plan;
 };
-PlannedRun plan_run(const Settings& settings, int vocab);
+PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool staging, Effort effort = Effort::full);
 // Whether the run's state is small enough to be copied first and written while training goes on.
 bool saves_in_background(const ProgramOptions& options);
 

@@ -1,5 +1,7 @@
 #include "train/settings.hpp"
 
+#include <charconv>
+
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -49,6 +51,29 @@ void validate(const Settings& s) {
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
   if (!s.memory.empty()) parse_size(s.memory);
+  if (s.micro_batch > 0 && s.batch % s.micro_batch)
+    fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out", s.micro_batch, s.batch);
+  parse_recompute(s.recompute, s.layers);
+}
+
+std::optional<RecomputeChoice> parse_recompute(std::string_view text, int layers) {
+  if (text == "auto") return std::nullopt;
+  if (text == "nothing") return RecomputeChoice{Recompute::nothing, 0};
+  if (text == "cheap") return RecomputeChoice{Recompute::cheap, 0};
+  if (text == "blocks") return RecomputeChoice{Recompute::blocks, layers};
+  int blocks = 0;
+  if (text.starts_with("blocks:")) {
+    const auto [end, error] = std::from_chars(text.data() + 7, text.data() + text.size(), blocks);
+    if (error == std::errc() && end == text.data() + text.size() && blocks >= 1 && blocks <= layers)
+      return RecomputeChoice{Recompute::blocks, blocks};
+  }
+  fail_input("recompute: '{}' is not a choice; give auto, nothing, cheap, blocks or blocks:N with N from 1 to {}", text, layers);
+}
+
+std::string recompute_text(const RecomputeChoice& choice) {
+  if (choice.how == Recompute::nothing) return "nothing";
+  if (choice.how == Recompute::cheap) return "cheap";
+  return fmt::format("blocks:{}", choice.blocks);
 }
 
 std::optional<std::string> first_difference(const Settings& saved, const Settings& wanted) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/program.hpp"
+
 namespace plimsoll {
 
 // The defaults are those of the preset `small`, which is what a run without any setting is.
@@ -34,7 +36,10 @@ struct Settings {
   // Machine.
   int threads = 0;  // 0: all cores
   std::string gemm = "auto";
-  std::string memory;  // a size or a percentage; empty: no line drawn
+  std::string memory;     // a size or a percentage; empty: no line drawn
+  int micro_batch = 0;    // windows computed at once, a divisor of batch; 0: chosen
+  int loss_rows = 0;      // rows of logits held at once; 0: chosen
+  std::string recompute = "auto";
 
   // What happens along the way; 0 switches the event off.
   int log_every = 100, eval_every = 500, eval_batches = 20, sample_every = 500, sample_length = 100;
@@ -45,6 +50,14 @@ struct Settings {
 
   bool operator==(const Settings&) const = default;
 };
+
+// What `recompute` says; nothing for "auto". InputError for what it cannot say.
+struct RecomputeChoice {
+  Recompute how;
+  int blocks;  // with Recompute::blocks
+};
+std::optional<RecomputeChoice> parse_recompute(std::string_view text, int layers);
+std::string recompute_text(const RecomputeChoice& choice);
 
 // The presets' names, smallest model first.
 const std::vector<std::string>& preset_names();

@@ -22,6 +22,21 @@ TEST(Pool, EveryPartRunsExactlyOnceManyTimes) {
   }
 }
 
+// A worker that was put aside while claiming must not take a part of the next, larger job with its old ticket: the part
+// would run twice and the job never end. The moment for it is a few instructions long, so this can only try often.
+TEST(Pool, ALateWorkerTakesNoPartOfTheNextJob) {
+  Pool pool(6);
+  struct Job {
+    std::atomic<uint64_t> runs{0};
+  } job;
+  uint64_t expected = 0;
+  for (int round = 0; round < 100'000; ++round) {
+    const int parts = 2 + round % 7;
+    pool.run([](const void* context, int, int) { const_cast<Job*>(static_cast<const Job*>(context))->runs.fetch_add(1); }, &job, parts);
+    ASSERT_EQ(job.runs, expected += uint64_t(parts)) << round;
+  }
+}
+
 TEST(Pool, WorksAfterEveryoneWentToSleep) {
   Pool pool(3);
   std::atomic<int> sum{0};

@@ -1,0 +1,58 @@
+#include "bench/peak.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "platform/memory.hpp"
+
+namespace plimsoll::bench {
+namespace {
+
+constexpr int64_t sizes[] = {512, 768, 1024};
+constexpr int64_t largest = 1024;
+constexpr int repetitions = 6;
+
+struct Products {
+  kernels::GemmFunction run;
+  int64_t size;
+  float* memory;  // A, B, C and scratch, one after the other for every part
+};
+
+constexpr size_t floats_per_part = 3 * size_t(largest * largest) + kernels::gemm_scratch_floats;
+
+void multiply(const void* opaque, int part, int) {
+  const auto& products = *static_cast<const Products*>(opaque);
+  const int64_t n = products.size;
+  float* a = products.memory + floats_per_part * size_t(part);
+  float *b = a + n * n, *c = b + n * n, *scratch = a + 3 * largest * largest;
+  products.run({.m = n, .n = n, .k = n, .a = a, .a_row = n, .b = b, .b_row = n, .c = c, .c_row = n}, scratch);
+}
+
+}  // namespace
+
+double sgemm_peak(Pool& pool, const kernels::Backend& chosen) {
+  std::vector<kernels::GemmFunction> products = {kernels::open_backend("native").run};
+  if (const kernels::Backend library = kernels::onednn_backend(); library.run)
+    products.push_back(library.run);
+  if (chosen.name == "cblas") products.push_back(chosen.run);
+  const int threads = pool.threads();
+  Mapping memory(floats_per_part * sizeof(float) * size_t(threads), Mapping::Pages::huge);
+  auto* floats = reinterpret_cast<float*>(memory.data());
+  std::fill(floats, floats + floats_per_part * size_t(threads), 0.5f);
+  double best = 0;
+  // Repetitions are outermost, so that other work on the machine cannot spoil one candidate altogether.
+  for (int repetition = 0; repetition < repetitions; ++repetition)
+    for (const kernels::GemmFunction run : products)
+      for (const int64_t size : sizes) {
+        const Products job{run, size, floats};
+        const auto begin = std::chrono::steady_clock::now();
+        pool.run(multiply, &job, threads);
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        best = std::max(best, 2e-9 * double(size) * double(size) * double(size) * threads / seconds);
+      }
+  return best;
+}
+
+}  // namespace plimsoll::bench

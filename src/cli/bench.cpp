@@ -1,0 +1,119 @@
+// `plimsoll bench`: how fast this machine trains, or generates with, a model of a given size.
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "bench/measure.hpp"
+#include "cli/command.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+std::string name = "small";
+std::optional<int64_t> layers, heads, dim, context, batch, vocab;
+bench::Options options;
+bool generate = false, as_json = false;
+
+bench::Config chosen() {
+  bench::Config config = bench::find_config(name);
+  auto change = [&](int64_t& field, const std::optional<int64_t>& flag) {
+    if (!flag) return;
+    field = *flag;
+    config.name = "custom";
+  };
+  change(config.layers, layers);
+  change(config.heads, heads);
+  change(config.dim, dim);
+  change(config.context, context);
+  change(config.batch, batch);
+  change(config.vocab, vocab);
+  return config;
+}
+
+void report_generation(const bench::Config& config) {
+  const bench::Generation g = bench::measure_generation(config, options);
+  if (as_json) {
+    const nlohmann::ordered_json out = {{"config", config.name},
+                                        {"tokens_per_second", g.tokens_per_second},
+                                        {"peak_rss_bytes", g.peak_rss},
+                                        {"plan_bytes", g.plan},
+                                        {"parameters", g.parameters},
+                                        {"tokens", g.tokens},
+                                        {"gemm", g.gemm},
+                                        {"threads", g.threads}};
+    fmt::print("{}\n", out.dump());
+    return;
+  }
+  fmt::print("config             {}, {} parameters\n", config.name, format_count(g.parameters));
+  fmt::print("computed with      {}, {} threads\n", g.gemm, g.threads);
+  fmt::print("tokens a second    {:.0f} over {} tokens\n", g.tokens_per_second, format_count(g.tokens));
+  fmt::print("memory             {} planned, {} at most in the whole process\n", format_bytes(g.plan),
+             format_bytes(g.peak_rss));
+}
+
+void report_training(const bench::Config& config) {
+  const bench::Training t = bench::measure_training(config, options);
+  const double share = t.gflops / t.peak;
+  if (as_json) {
+    const nlohmann::ordered_json out = {{"config", config.name},
+                                        {"ms_per_step", t.milliseconds},
+                                        {"tokens_per_second", t.tokens_per_second},
+                                        {"gflops", t.gflops},
+                                        {"sgemm_peak_gflops", t.peak},
+                                        {"peak_rss_bytes", t.peak_rss},
+                                        {"plan_bytes", t.plan},
+                                        {"parameters", t.parameters},
+                                        {"steps", t.steps},
+                                        {"ms_min", t.fastest},
+                                        {"gemm", t.gemm},
+                                        {"threads", t.threads},
+                                        {"share_of_peak", share}};
+    fmt::print("{}\n", out.dump());
+    return;
+  }
+  fmt::print("config             {}, {} parameters, {} tokens a step\n", config.name,
+             format_count(t.parameters), format_count(uint64_t(config.tokens())));
+  fmt::print("computed with      {}, {} threads\n", t.gemm, t.threads);
+  fmt::print("step               {:.3f} ms (median of {}; fastest {:.3f})\n", t.milliseconds,
+             format_count(t.steps), t.fastest);
+  fmt::print("tokens a second    {}\n", format_count(uint64_t(t.tokens_per_second)));
+  fmt::print("GFLOP/s            {:.1f}, {:.0f} % of the {:.1f} matrix products alone reach here\n", t.gflops,
+             100 * share, t.peak);
+  fmt::print("memory             {} planned, {} at most in the whole process\n", format_bytes(t.plan),
+             format_bytes(t.peak_rss));
+}
+
+void run() {
+  if (!(options.seconds >= 0 && options.seconds <= 86400))
+    fail_input("--seconds {} is out of range; give 0 to 86400", options.seconds);
+  if (options.threads < 0 || options.threads > 4096)
+    fail_input("--threads {} is out of range; give 0 (all cores) to 4096", options.threads);
+  const bench::Config config = chosen();
+  generate ? report_generation(config) : report_training(config);
+}
+
+Command command(70, "bench", "measure training steps or generation on this machine",
+                "plimsoll bench --config nano --threads 2", [](CLI::App& app) {
+                  std::string names;
+                  for (const bench::Config& config : bench::configs())
+                    names += (names.empty() ? "" : ", ") + config.name;
+                  app.add_option("--config", name, "one of " + names)->capture_default_str();
+                  app.add_option("--layers", layers, "change the config: blocks");
+                  app.add_option("--heads", heads, "attention heads");
+                  app.add_option("--dim", dim, "channels, a multiple of the heads");
+                  app.add_option("--context", context, "positions of a sequence");
+                  app.add_option("--batch", batch, "sequences of a step");
+                  app.add_option("--vocab", vocab, "different tokens");
+                  app.add_option("--threads", options.threads, "threads to compute with; 0: all cores");
+                  app.add_option("--seconds", options.seconds, "how long to measure")->capture_default_str();
+                  app.add_option("--gemm", options.gemm,
+                                 "matrix products: auto, native, onednn, cblas, plain")
+                      ->capture_default_str();
+                  app.add_flag("--generate", generate, "measure tokens a second of generation instead");
+                  app.add_flag("--json", as_json, "print one JSON object");
+                  app.callback(run);
+                });
+
+}  // namespace
+}  // namespace plimsoll::cli
