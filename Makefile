@@ -29,5 +29,9 @@ test: build
 bench: build
 	python3 bench/run.py $(FLAGS)
 
+# The long forms of the end-to-end tests: minutes, not seconds. NAMES="kills nano" for some of them.
+soak: build
+	python3 tests/soak/run.py $(PROGRAM) $(NAMES)
+
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out

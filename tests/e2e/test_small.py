@@ -6,6 +6,7 @@ KEYS = ("iterations parameters loss val_loss entropy_floor iterations_per_second
         "rss_after_warmup_bytes rss_end_bytes peak_rss_bytes allocations_after_warmup gemm threads").split()
 ITERATIONS = 10000 if LONG else 1500
 EVENTS = [] if LONG else ["--eval-every", 250, "--sample-every", 300, "--checkpoint-every", 400]
+FOLDER = "a folder whose name does not fit into a short string"
 
 
 def sanitized():
@@ -14,7 +15,7 @@ def sanitized():
 
 
 with Temporary() as place:
-    ended = run(place.path, "train", "--small", ITERATIONS, "--out", "run", "--json", *EVENTS, timeout=3000)
+    ended = run(place.path, "train", "--small", ITERATIONS, "--out", FOLDER, "--json", *EVENTS, timeout=3000)
     result = ended.json()
     print(json.dumps(result), "peak from outside:", ended.peak)
     for key in KEYS:
@@ -22,7 +23,7 @@ with Temporary() as place:
     assert result["iterations"] == ITERATIONS and result["parameters"] == 422179
     for word in ("Eval", "Sample at", "Iter"):
         assert word in ended.err, f"no {word} on stderr"
-    assert len(checkpoints(place.path / "run")) >= 3
+    assert len(checkpoints(place.path / FOLDER)) >= 3
 
     assert result["plan_lower_bound_bytes"] <= result["plan_bytes"] <= 1.02 * result["plan_lower_bound_bytes"]
     if not sanitized():
@@ -38,5 +39,5 @@ with Temporary() as place:
     assert above < (1.05 if LONG else 2.2), f"{above:.3f} times the floor"
     # The parts add up: evaluating the saved model anew gives the same loss.
     if not LONG:
-        again = run(place.path, "eval", "run", "--json").json()
+        again = run(place.path, "eval", FOLDER, "--json").json()
         assert abs(again["loss"] - result["val_loss"]) < 1e-6, (again, result["val_loss"])
