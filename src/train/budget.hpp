@@ -46,4 +46,7 @@ Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, ui
 
 void apply(const Way& way, Settings& settings);
 
+// The curve of memory against predicted time.
+std::string sweep_svg(const std::vector<Way>& ways, uint64_t overhead);
+
 }  // namespace plimsoll

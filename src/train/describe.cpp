@@ -59,7 +59,8 @@ void describe_run(Progress& progress, const Settings& s, const Runtime& runtime,
                             format_count(runtime.program.model->count())));
   const auto floor = corpus.floor(s.context);
   progress.note(fmt::format("Data: {}{}", corpus.description(), floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
-  progress.note(fmt::format("Gemm: {} | Threads: {} | Batch: {} x {} | Out: {}", gemm.description, runtime.threads(), s.batch, s.accumulate, folder));
+  progress.note(fmt::format("Gemm: {} | Threads: {} | Batch: {} x {}{} | Out: {}", gemm.description, runtime.threads(), s.batch, s.accumulate,
+                            s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "", folder));
   progress.note(plan_table(runtime.plan));
 }
 

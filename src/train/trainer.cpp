@@ -16,6 +16,7 @@
 #include "record/metrics_file.hpp"
 #include "record/run_record.hpp"
 #include "record/sqlite_heap.hpp"
+#include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
 #include "train/generate.hpp"
@@ -50,6 +51,12 @@ class RecentLosses {
   size_t count_ = 0;
 };
 
+// Moves an estimate towards the median of what it is shown, without keeping any of it.
+void follow_median(double& estimate, double value) {
+  if (estimate == 0) estimate = value;
+  estimate += (value > estimate ? 1 : -1) * 0.02 * estimate;
+}
+
 class Trainer {
  public:
   explicit Trainer(Start start, bool json);
@@ -74,6 +81,7 @@ class Trainer {
   const Settings& settings_ = start_.state.settings;
   std::unique_ptr<Corpus> corpus_;
   kernels::Backend gemm_;
+  std::optional<Way> way_;  // chosen by a memory budget
   ProgramOptions options_;
   Runtime runtime_;
   const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(), optimizer_slots_ = runtime_.optimizer_slots();
@@ -90,6 +98,7 @@ class Trainer {
   std::optional<MetricsFile> metrics_;
   StateText state_text_;
   RecentLosses losses_;
+  double median_step_ = 0;  // seconds, followed step by step
   std::optional<double> floor_;
   double last_validation_ = NAN, best_loss_, first_step_seconds_ = 0;
   uint64_t best_step_, saved_step_ = UINT64_MAX;
@@ -115,12 +124,27 @@ std::unique_ptr<Corpus> corpus_for(Start& start) {
   return corpus;
 }
 
+// With a memory line, settles how the step is computed before anything is mapped; the choice is saved with the run, so
+// that a resumed one keeps its bits. Without one, what the settings say is made definite for the same reason.
+std::optional<Way> draw_line(Start& start) {
+  Settings& settings = start.state.settings;
+  if (settings.memory.empty()) {
+    settings.micro_batch = static_cast<int>(program_options(settings, start.state.vocab).batch);
+    return std::nullopt;
+  }
+  const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
+  const Way way = choose(settings, start.state.vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()), measure_speed());
+  apply(way, settings);
+  return way;
+}
+
 Trainer::Trainer(Start start, bool json)
     : start_(std::move(start)),
       corpus_(corpus_for(start_)),
       gemm_(kernels::open_backend(settings_.gemm)),
+      way_(draw_line(start_)),
       options_(program_options(settings_, start_.state.vocab)),
-      runtime_(options_, thread_count(settings_), gemm_, saves_in_background(options_)),
+      runtime_(options_, thread_count(settings_), gemm_, way_ ? way_->staging : saves_in_background(options_)),
       batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context),
       evaluation_(Evaluation::subset(*corpus_, settings_.context, uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
       schedule_{settings_.lr, settings_.min_lr, uint64_t(settings_.warmup), uint64_t(settings_.iterations)},
@@ -168,10 +192,10 @@ void Trainer::rehearse() {
 
 double Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
-  const size_t tokens = size_t(settings_.batch) * size_t(settings_.context + 1);
+  const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
   const Moment now{.step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
   runtime_.executor.run(program.train, now, [&](int micro) {
-    batches_.fill(done, micro * settings_.batch, {runtime_.executor.tokens(program.tokens), tokens});
+    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens), tokens});
   });
   return *runtime_.executor.data(program.loss);
 }
@@ -278,9 +302,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.seconds = seconds;
   result.plan_bytes = runtime_.plan.total;
   result.plan_lower_bound_bytes = runtime_.plan.lower_bound;
-  result.gemm = gemm_.description;
   result.threads = runtime_.threads();
-  result.folder = start_.folder.string();
   const double done = double(iterations - start_.state.step);
   result.iterations_per_second = done / seconds;
   result.tokens_per_second = result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
@@ -288,6 +310,13 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   progress_.finish();
   if (const auto error = store_->take_error(); error && end != TrainResult::End::diverged)
     throw Error(fmt::format("the last checkpoint could not be saved: {}", *error));
+  result.gemm = gemm_.description;
+  result.folder = start_.folder.string();
+  result.milliseconds_per_step = median_step_ * 1e3;
+  if (way_) {
+    result.predicted_milliseconds = way_->seconds * 1e3;
+    say(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step, way_->seconds * 1e3));
+  }
   const Evaluation windows = final_windows(*corpus_, settings_.context);
   if (end == TrainResult::End::finished) {
     result.validation_loss = evaluate(runtime_, windows);
@@ -315,6 +344,8 @@ TrainResult Trainer::run() {
   for (const std::string& note : start_.notes) say("note: " + note);
   if (start_.checkpoint) say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
   describe_run(progress_, settings_, runtime_, *corpus_, gemm_, start_.folder.string());
+  if (way_)
+    say(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", settings_.memory, way_->text(), way_->seconds * 1e3));
   record_->phase("train");
   rehearse();
   began_ = last_recorded_ = Clock::now();
@@ -322,7 +353,9 @@ TrainResult Trainer::run() {
   if (first >= last) say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first, last));
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
   for (uint64_t done = first; done < last; ++done) {
+    const auto step_began = Clock::now();
     const double loss = step(done);
+    follow_median(median_step_, seconds_since(step_began));
     if (done == first) first_step_seconds_ = seconds_since_process_start();
     if (!std::isfinite(loss)) return diverge(done + 1, "its loss is no number");
     after_step(done + 1, loss);

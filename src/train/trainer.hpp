@@ -20,6 +20,8 @@ struct TrainResult {
   uint64_t validation_targets = 0;
   std::optional<double> floor;    // the data's entropy, nats per token
   double seconds = 0, iterations_per_second = 0, tokens_per_second = 0, seconds_to_first_step = 0;
+  double milliseconds_per_step = 0;
+  std::optional<double> predicted_milliseconds;  // where a memory line was drawn
   uint64_t plan_bytes = 0, plan_lower_bound_bytes = 0;
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
   std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
@@ -28,8 +30,8 @@ struct TrainResult {
   std::string folder;
 };
 
-// Runs from `start` to the last iteration, a signal, or a loss that is not a number. Human text goes to stderr, or to
-// stdout where `quiet_stdout` is false.
+// Runs from `start` to the last iteration, a signal, or a loss that is not a number. Human text goes to stdout, with
+// `json` to stderr.
 TrainResult train(Start start, bool json);
 
 }  // namespace plimsoll

@@ -1,0 +1,190 @@
+// `plimsoll verdict`: is a recorded series a leak, or which of many are?
+#include "verdict/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/command.hpp"
+#include "observe/series_files.hpp"
+#include "report/verdict_json.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using observe::NamedSeries;
+using verdict::Kind;
+using verdict::Verdict;
+
+struct Arguments {
+  std::string file, batch, limit;
+  bool all = false, online = false, json = false, fail_on_leak = false;
+};
+
+struct Judged {
+  Verdict verdict;
+  std::optional<double> first_leak;
+};
+
+Judged judge_one(const NamedSeries& series, double limit, bool online) {
+  verdict::Options options;
+  options.limit_bytes = limit;
+  options.steps_per_second = series.steps_per_second;
+  options.phases = series.phases;
+  Judged out{verdict::judge(series.samples, options), std::nullopt};
+  if (online) {
+    verdict::OnlineVerdict replay(options);
+    for (const verdict::Sample& s : series.samples) replay.add(s);
+    out.first_leak = replay.first_leak();
+  }
+  return out;
+}
+
+Json json_of(const Judged& judged, const NamedSeries& series, bool online, double share) {
+  report::Culprit culprit{series.pid, series.name, series.role, share};
+  Json out = report::verdict_json(judged.verdict, judged.verdict.kind == Kind::leak ? &culprit : nullptr);
+  if (online) out["first_leak_seconds"] = judged.first_leak ? Json(*judged.first_leak) : Json(nullptr);
+  return out;
+}
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+void judge_file(const Arguments& arguments, double limit) {
+  std::vector<NamedSeries> series = observe::read_series(arguments.file);
+  std::vector<Judged> judged;
+  double growth = 0;
+  for (const NamedSeries& s : series) {
+    judged.push_back(judge_one(s, limit, arguments.online));
+    if (judged.back().verdict.kind == Kind::leak) growth += judged.back().verdict.rate;
+  }
+  // The one that speaks for all: the fastest leak, else an undecided one, else the largest.
+  auto rank = [](const Judged& j) {
+    const Verdict& v = j.verdict;
+    return v.kind == Kind::leak ? std::pair(2, v.rate)
+                                : std::pair(v.kind == Kind::undecided ? 1 : 0, v.floor_end);
+  };
+  size_t head = 0;
+  for (size_t i = 1; i < judged.size(); ++i)
+    if (rank(judged[i]) > rank(judged[head])) head = i;
+  auto share = [&](size_t i) { return growth > 0 ? judged[i].verdict.rate / growth : 0; };
+
+  std::FILE* human = arguments.json ? stderr : stdout;
+  for (size_t i = 0; i < judged.size(); ++i) {
+    if (!arguments.all && i != head) continue;
+    std::string name = series.size() > 1 ? series[i].name + ": " : "";
+    fmt::print(human, "{}{}\n", name, judged[i].verdict.sentence);
+    if (arguments.online)
+      fmt::print(human, "{}{}\n", name,
+                 judged[i].first_leak
+                     ? fmt::format("While running, a leak would first have been called at {:.1f} s.",
+                                   *judged[i].first_leak)
+                     : "While running, no leak would have been called.");
+  }
+  if (arguments.json) {
+    Json out = json_of(judged[head], series[head], arguments.online, share(head));
+    if (arguments.all) {
+      out["processes"] = Json::array();
+      for (size_t i = 0; i < judged.size(); ++i) {
+        Json one = {{"name", series[i].name},
+                    {"pid", series[i].pid > 0 ? Json(series[i].pid) : Json(nullptr)}};
+        one.update(json_of(judged[i], series[i], arguments.online, share(i)));
+        out["processes"].push_back(std::move(one));
+      }
+    }
+    fmt::print("{}\n", text_of(out));
+  }
+  if (arguments.fail_on_leak && judged[head].verdict.kind == Kind::leak) exit_code = int(Exit::leak);
+}
+
+struct BatchAnswer {
+  std::string line;
+  bool wrong = false, leaks = false;
+};
+
+BatchAnswer answer(const std::string& line, size_t number, double limit, bool online) {
+  std::string id;
+  try {
+    observe::BatchLine batch = observe::parse_batch_line(line, id);
+    Judged judged = judge_one(batch.series, limit, online);
+    Json out = {{"id", id.empty() ? Json(number) : Json::parse(id)}};
+    out.update(json_of(judged, batch.series, online, 1));
+    return {text_of(out), false, judged.verdict.kind == Kind::leak};
+  } catch (const Error& e) {
+    Json out = {{"id", id.empty() ? Json(nullptr) : Json::parse(id)}, {"line", number}, {"error", e.what()}};
+    return {text_of(out), true, false};
+  }
+}
+
+void judge_batch(const Arguments& arguments, double limit) {
+  std::ifstream file(arguments.batch);
+  if (!file)
+    fail_input(
+        "{}: cannot be opened; give a file with a line {{\"id\":…,\"t\":[…],\"bytes\":[…]}} for each series",
+        arguments.batch);
+  const size_t workers = std::max(1u, std::thread::hardware_concurrency());
+  bool wrong = false, leaks = false, any = false;
+  size_t number = 0;
+  // A few lines at a time, each on its own thread, answered in order.
+  for (bool more = true; more;) {
+    std::vector<std::future<BatchAnswer>> running;
+    std::string line;
+    while (running.size() < workers && (more = bool(std::getline(file, line)))) {
+      ++number;
+      if (line.find_first_not_of(" \t\r") == line.npos) continue;
+      running.push_back(std::async(std::launch::async, answer, line, number, limit, arguments.online));
+    }
+    for (auto& one : running) {
+      BatchAnswer done = one.get();
+      any = true, wrong = wrong || done.wrong, leaks = leaks || done.leaks;
+      fmt::print("{}\n", done.line);
+    }
+  }
+  if (!any)
+    fail_input("{}: holds no series; expected a line {{\"id\":…,\"t\":[…],\"bytes\":[…]}} for each",
+               arguments.batch);
+  if (wrong) {
+    fmt::print(stderr, "plimsoll verdict: some lines of {} could not be judged; see their \"error\"\n",
+               arguments.batch);
+    exit_code = int(Exit::usage);
+  } else if (leaks && arguments.fail_on_leak) {
+    exit_code = int(Exit::leak);
+  }
+}
+
+void setup(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option(
+      "file", arguments->file,
+      "Recorded series: run.db, CSV (time,bytes), JSONL, mprof .dat, psrecord log, Prometheus JSON");
+  app.add_option(
+      "--batch", arguments->batch,
+      "Judge many: a line {\"id\":…,\"t\":[seconds…],\"bytes\":[…]} each; a JSON line each comes out");
+  app.add_option("--limit", arguments->limit,
+                 "The line not to cross, e.g. 16GB: says when it would be reached");
+  app.add_flag("--all", arguments->all, "Every process's own verdict, not only the one that matters most");
+  app.add_flag("--online", arguments->online,
+               "Also replay the series as it came: when would a leak first have been called?");
+  app.add_flag("--json", arguments->json, "One JSON object on stdout");
+  app.add_flag("--fail-on-leak", arguments->fail_on_leak, "Exit with 10 if there is a leak");
+  app.callback([arguments] {
+    if (arguments->file.empty() == arguments->batch.empty())
+      fail_input("give either a FILE or --batch FILE.jsonl; see `plimsoll verdict --help`");
+    const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit));
+    if (arguments->batch.empty())
+      judge_file(*arguments, limit);
+    else
+      judge_batch(*arguments, limit);
+  });
+}
+
+const Command command(30, "verdict", "Is a recorded memory series a leak, how fast, how long have I got?",
+                      "plimsoll verdict memory.csv --limit 16GB --json", setup);
+
+}  // namespace
+}  // namespace plimsoll::cli

@@ -1,0 +1,55 @@
+// The words of this room: what is known of one process and of the whole tree at one moment.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/cgroup.hpp"
+#include "platform/pressure.hpp"
+#include "platform/proc.hpp"
+
+namespace plimsoll::observe {
+
+struct Process {
+  proc::ProcessId id;
+  int parent = 0;
+  std::string name;     // raw: pass through escape() before showing
+  std::string command;  // masked and escaped
+  char state = '?';     // as in proc(5): R, S, D, T stopped, Z zombie
+  double first_seen = 0;
+  uint64_t rss = 0;
+  // Proportional memory: shared pages divided among those who share them. Read where `pss_measured`, else
+  // carried on from the last reading by what RSS did since; RSS itself where reading is denied.
+  uint64_t pss = 0;
+  bool pss_measured = false, pss_denied = false;
+  uint64_t swap = 0;                       // proportional where known
+  uint64_t private_bytes = 0, shared = 0;  // as of the last reading
+  int threads = 0;
+  int descriptors = -1;  // -1: may not look
+  double cpu_seconds = 0;
+  uint64_t gpu = 0;
+
+  bool zombie() const { return state == 'Z' || state == 'X'; }
+  bool stopped() const { return state == 'T' || state == 't'; }
+  // What the process adds to the tree; swapped-out pages stay its own.
+  uint64_t footprint() const { return pss + swap; }
+};
+
+struct System {
+  uint64_t total = 0, available = 0;
+  std::optional<cgroup::Limit> limit;
+  std::optional<pressure::Pressure> pressure;
+};
+
+struct Snapshot {
+  double time = 0;                     // seconds since watching began
+  std::vector<Process> processes;      // by pid
+  std::vector<proc::ProcessId> ended;  // seen in the snapshot before, not in this
+  System system;
+  uint64_t bytes = 0, rss = 0, swap = 0, private_bytes = 0, shared = 0, gpu = 0;
+  bool pss_measured = false;  // every process's PSS was read for this snapshot
+  size_t denied = 0;          // processes whose PSS may not be read
+};
+
+}  // namespace plimsoll::observe

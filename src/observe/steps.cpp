@@ -1,0 +1,179 @@
+#include "observe/steps.hpp"
+
+#include <array>
+#include <cctype>
+
+#include "platform/text.hpp"
+
+namespace plimsoll::observe {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
+bool equal_ignoring_case(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (std::tolower(static_cast<unsigned char>(text[i])) != lower[i]) return false;
+  return true;
+}
+
+bool contains_ignoring_case(std::string_view text, std::string_view lower) {
+  for (size_t i = 0; i + lower.size() <= text.size(); ++i)
+    if (equal_ignoring_case(text.substr(i, lower.size()), lower)) return true;
+  return false;
+}
+
+// "step 100", "Step: 100", "global_step=100", "'step': 100", "Iter   100/5000", "iteration #100", "[step 7]".
+std::optional<int64_t> words_step(std::string_view line) {
+  constexpr std::array names{"iter", "iters", "iteration", "iterations", "step", "steps"};
+  for (size_t i = 0; i < line.size();) {
+    if (!is_letter(line[i])) {
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    while (end < line.size() && is_letter(line[end])) ++end;
+    std::string_view word = line.substr(i, end - i);
+    i = end;
+    bool named = false;
+    for (const char* name : names) named |= equal_ignoring_case(word, name);
+    if (!named) continue;
+    // Between the word and its number: blanks and a few signs, but no second word.
+    size_t at = end;
+    while (at < line.size() && at - end < 12 &&
+           std::string_view(" \t:=#'\"[(").find(line[at]) != std::string_view::npos)
+      ++at;
+    if (at == end) continue;
+    if (auto value = leading_integer(line.substr(at))) return value;
+  }
+  return std::nullopt;
+}
+
+// " 12%|#2        | 120/1000 [00:12<01:30, 9.78it/s]", with or without a description before it.
+struct Bar {
+  std::string_view description;
+  int64_t done;
+};
+std::optional<Bar> tqdm_bar(std::string_view line) {
+  size_t percent = line.find("%|");
+  if (percent == std::string_view::npos || percent == 0 || !is_digit(line[percent - 1])) return std::nullopt;
+  size_t close = line.find("| ", percent + 2);
+  if (close == std::string_view::npos) return std::nullopt;
+  std::string_view counts = line.substr(close + 2);
+  while (!counts.empty() && counts.front() == ' ') counts.remove_prefix(1);
+  size_t used = 0;
+  auto done = leading_integer(counts, &used);
+  if (!done || used >= counts.size() || counts[used] != '/' ||
+      counts.find('[', used) == std::string_view::npos)
+    return std::nullopt;
+  size_t begin = percent;
+  while (begin > 0 && (is_digit(line[begin - 1]) || line[begin - 1] == ' ')) --begin;
+  return Bar{line.substr(0, begin), *done};
+}
+
+// {'loss': 2.1, 'grad_norm': 1.0, 'learning_rate': 5e-05, 'epoch': 0.02}: says that a step was logged, not
+// which.
+bool trainer_dictionary(std::string_view line, bool& evaluation) {
+  size_t open = line.find('{');
+  if (open == std::string_view::npos || line.find('}', open) == std::string_view::npos) return false;
+  if (line.find("'epoch'", open) == std::string_view::npos &&
+      line.find("\"epoch\"", open) == std::string_view::npos)
+    return false;
+  evaluation = line.find("eval_", open) != std::string_view::npos;
+  return evaluation || line.find("'loss'", open) != std::string_view::npos ||
+         line.find("\"loss\"", open) != std::string_view::npos;
+}
+
+std::string bar_phase(std::string_view description) {
+  for (const char* word : {"valid", "eval", "test"})
+    if (contains_ignoring_case(description, word)) return "validate";
+  return "";
+}
+
+bool counts_no_steps(std::string_view description) {
+  for (const char* word :
+       {"download", "loading", "map", "token", "filter", "generating", "saving", "fetch", "epoch"})
+    if (contains_ignoring_case(description, word)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<int64_t> leading_integer(std::string_view text, size_t* used) {
+  int64_t value = 0;
+  size_t i = 0;
+  for (; i < text.size(); ++i) {
+    bool separator = (text[i] == ',' || text[i] == '_') && i > 0 && i + 3 < text.size() &&
+                     is_digit(text[i - 1]) && is_digit(text[i + 1]) && is_digit(text[i + 2]) &&
+                     is_digit(text[i + 3]) && (i + 4 >= text.size() || !is_digit(text[i + 4]));
+    if (separator) continue;
+    if (!is_digit(text[i])) break;
+    if (value > INT64_MAX / 10 - 1) return std::nullopt;
+    value = value * 10 + (text[i] - '0');
+  }
+  if (i == 0) return std::nullopt;
+  bool fraction = i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1]);
+  if (fraction || (i < text.size() && (is_letter(text[i]) || text[i] == '%'))) return std::nullopt;
+  if (used) *used = i;
+  return value;
+}
+
+Recognised recognise(std::string_view line, const StepPattern* pattern) {
+  line = line.substr(0, longest_line);
+  Recognised found;
+  auto step = [&](StepSource source, std::optional<int64_t> value) {
+    if (value) found.source = source, found.step = value;
+  };
+  if (pattern) step(StepSource::pattern, pattern->find(line));
+  bool evaluation = false;
+  if (line.find("***** Running") != std::string_view::npos) {
+    found.phase = contains_ignoring_case(line, "training") ? "train" : "validate";
+  } else if (auto bar = tqdm_bar(line)) {
+    found.phase = bar_phase(bar->description);
+    if (!pattern && found.phase.empty() && !counts_no_steps(bar->description))
+      step(StepSource::bar, bar->done);
+  } else if (auto words = pattern ? std::nullopt : words_step(line)) {
+    step(StepSource::words, words);
+  } else if (trainer_dictionary(line, evaluation)) {
+    if (evaluation)
+      found.phase = "train";  // printed when the evaluation has ended
+    else if (!pattern)
+      found.source = StepSource::dictionary;  // counted by StepCounter
+  }
+  return found;
+}
+
+std::optional<Recognised> parse_datagram(std::string_view content) {
+  content = content.substr(0, 1024);
+  std::string_view word = text::next_word(content);
+  if (word == "step") {
+    auto value = text::number<int64_t>(text::next_word(content));
+    if (!value || *value < 0 || !text::next_word(content).empty()) return std::nullopt;
+    return Recognised{StepSource::socket, value, {}};
+  }
+  if (word != "phase") return std::nullopt;
+  std::string_view name = text::next_line(content);
+  while (!name.empty() && text::is_space(name.front())) name.remove_prefix(1);
+  while (!name.empty() && text::is_space(name.back())) name.remove_suffix(1);
+  if (name.empty() || name.size() > 64) return std::nullopt;
+  return Recognised{StepSource::none, std::nullopt, std::string(name)};
+}
+
+void StepCounter::take(const Recognised& event) {
+  if (event.source == StepSource::none || event.source < source_) return;
+  if (event.source > source_) source_ = event.source, base_ = last_ = 0;
+  if (event.source == StepSource::dictionary) {
+    ++last_;
+    return;
+  }
+  if (!event.step) return;
+  // Counting from the start again is a new epoch; a few steps back is a line that came late.
+  if (*event.step < last_ && *event.step <= last_ / 2)
+    base_ += last_;
+  else if (*event.step < last_)
+    return;
+  last_ = *event.step;
+}
+
+}  // namespace plimsoll::observe

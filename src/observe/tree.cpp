@@ -1,0 +1,81 @@
+#include "observe/tree.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace plimsoll::observe {
+
+ProcessTree::ProcessTree(const proc::Files& files, int root, bool adopt)
+    : files_(files), root_(root), adopt_(adopt), self_(getpid()) {}
+
+const ProcessTree::Known* ProcessTree::find(int pid) const {
+  auto at =
+      std::lower_bound(known_.begin(), known_.end(), pid, [](const Known& k, int p) { return k.id.pid < p; });
+  return at != known_.end() && at->id.pid == pid ? &*at : nullptr;
+}
+
+bool ProcessTree::is_member(int pid) const {
+  const Known* known = find(pid);
+  return known && known->member;
+}
+
+bool ProcessTree::belongs(const proc::Stat& stat) const {
+  if (stat.id.pid == self_) return false;
+  if (adopt_ && stat.parent == self_) return true;
+  return is_member(stat.parent) || sessions_.count(stat.session) > 0;
+}
+
+const std::vector<proc::Stat>& ProcessTree::scan() {
+  // A stranger stays one as long as it lives, so strangers are looked at again only now and then, against
+  // reused pids.
+  constexpr unsigned stranger_turns = 16;
+  ++scans_;
+  files_.list(pids_);
+  next_.clear();
+  members_.clear();
+  newcomers_.clear();
+  size_t at = 0;
+  for (int pid : pids_) {
+    while (at < known_.size() && known_[at].id.pid < pid) ++at;
+    const Known* known = at < known_.size() && known_[at].id.pid == pid ? &known_[at] : nullptr;
+    if (known && !known->member && unsigned(pid) % stranger_turns != scans_ % stranger_turns) {
+      next_.push_back(*known);
+      continue;
+    }
+    auto stat = files_.stat(pid);
+    if (!stat) continue;
+    bool same = known && known->id == stat->id;
+    bool member = same && known->member;
+    if (!root_seen_ && pid == root_ && pid != self_) root_seen_ = member = true;
+    next_.push_back({stat->id, member});
+    if (member)
+      members_.push_back(std::move(*stat));
+    else if (!same)
+      newcomers_.push_back(std::move(*stat));
+  }
+  known_.swap(next_);
+
+  for (const proc::Stat& stat : members_)
+    if (stat.session == stat.id.pid) sessions_.insert(stat.session);
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (proc::Stat& stat : newcomers_) {
+      if (stat.id.pid == 0 || !belongs(stat)) continue;
+      const_cast<Known*>(find(stat.id.pid))->member = true;
+      if (stat.session == stat.id.pid) sessions_.insert(stat.session);
+      members_.push_back(std::move(stat));
+      stat.id.pid = 0;
+      grown = true;
+    }
+  }
+  // A session outlives its leader in its members; one without any is over and its number may be used again.
+  std::set<int> sessions;
+  for (const proc::Stat& stat : members_)
+    if (sessions_.count(stat.session)) sessions.insert(stat.session);
+  sessions_.swap(sessions);
+  std::sort(members_.begin(), members_.end(), [](auto& a, auto& b) { return a.id < b.id; });
+  return members_;
+}
+
+}  // namespace plimsoll::observe

@@ -1,0 +1,41 @@
+// Which processes belong to the watched tree. A member stays one through exec, reparenting and the death of
+// its parents; a pid that comes back with another start time is somebody else.
+#pragma once
+#include <set>
+#include <vector>
+
+#include "platform/proc.hpp"
+
+namespace plimsoll::observe {
+
+class ProcessTree {
+ public:
+  // Follows `root` and all that descends from it. With `adopt` also everything handed to this process as a
+  // subreaper, which is where the orphans of a launched program end up.
+  ProcessTree(const proc::Files& files, int root, bool adopt);
+
+  // Reads the process table once; the living members, zombies included, by pid. Valid until the next scan.
+  const std::vector<proc::Stat>& scan();
+  bool is_member(int pid) const;
+
+ private:
+  struct Known {
+    proc::ProcessId id;
+    bool member = false;
+  };
+  bool belongs(const proc::Stat& stat) const;
+  const Known* find(int pid) const;
+
+  const proc::Files& files_;
+  int root_;
+  bool adopt_;
+  int self_;
+  bool root_seen_ = false;
+  unsigned scans_ = 0;
+  std::vector<int> pids_;
+  std::vector<Known> known_, next_;
+  std::vector<proc::Stat> members_, newcomers_;
+  std::set<int> sessions_;  // begun by members: a daemon is found by it though its parents are gone
+};
+
+}  // namespace plimsoll::observe

@@ -1,0 +1,137 @@
+#include "observe/watch_output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+#include "observe/mask.hpp"
+#include "report/verdict_json.hpp"
+
+namespace plimsoll::observe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string estimated(const Snapshot& snapshot) {
+  return snapshot.pss_measured || snapshot.denied ? "" : "~";
+}
+
+std::string trend(const Series& series) {
+  Drift moved = drift(series);
+  if (moved.stable()) return "stable";
+  double change = moved.last - moved.first;
+  return fmt::format("{}{}", change > 0 ? "+" : "-", format_bytes(uint64_t(std::fabs(change))));
+}
+
+}  // namespace
+
+std::string live_line(const Snapshot& snapshot, const Progress& progress) {
+  size_t living = size_t(std::count_if(snapshot.processes.begin(), snapshot.processes.end(),
+                                       [](auto& p) { return !p.zombie(); }));
+  std::string line =
+      fmt::format("{:>7}  {}{} in {} process{}", format_duration(snapshot.time), estimated(snapshot),
+                  format_bytes(snapshot.bytes), living, living == 1 ? "" : "es");
+  if (living > 1) line += fmt::format(" (RSS {})", format_bytes(snapshot.rss));
+  if (snapshot.gpu) line += fmt::format(", GPU {}", format_bytes(snapshot.gpu));
+  if (progress.step)
+    line += fmt::format(", step {}", format_count(uint64_t(std::max<int64_t>(*progress.step, 0))));
+  if (!progress.phase.empty()) line += fmt::format(", phase {}", escape(progress.phase));
+  line += fmt::format(", {} available", format_bytes(snapshot.system.available));
+  if (snapshot.system.limit) line += fmt::format(" (limit {})", format_bytes(snapshot.system.limit->bytes));
+  if (snapshot.system.pressure && snapshot.system.pressure->some10 >= 1)
+    line += fmt::format(", memory pressure {:.0f} %", snapshot.system.pressure->some10);
+  return line;
+}
+
+std::string live_table(const Snapshot& snapshot, const Roles& roles, const Progress& progress, size_t rows) {
+  std::vector<const Process*> largest;
+  for (const Process& process : snapshot.processes) largest.push_back(&process);
+  std::sort(largest.begin(), largest.end(), [](auto* a, auto* b) { return a->footprint() > b->footprint(); });
+  size_t shown = std::min(rows, largest.size());
+  std::string table = live_line(snapshot, progress) + "\n" +
+                      fmt::format("{:>8}  {:<11} {:>9} {:>9} {:>9} {:>8} {:>4} {:>5} S  {}\n", "PID", "role",
+                                  "PSS", "RSS", "private", "cpu", "thr", "fds", "name");
+  for (size_t i = 0; i < shown; ++i) {
+    const Process& p = *largest[i];
+    auto role = roles.role.find(p.id);
+    table += fmt::format("{:>8}  {:<11} {:>9} {:>9} {:>9} {:>8} {:>4} {:>5} {}  {}\n", p.id.pid,
+                         role == roles.role.end() ? "" : role_name(role->second),
+                         (p.pss_measured ? "" : "~") + format_bytes(p.pss), format_bytes(p.rss),
+                         format_bytes(p.private_bytes), format_duration(p.cpu_seconds), p.threads,
+                         p.descriptors < 0 ? "?" : std::to_string(p.descriptors), p.state, escape(p.name));
+  }
+  if (largest.size() > shown) table += fmt::format("          and {} more\n", largest.size() - shown);
+  return table;
+}
+
+std::string final_text(const Judgement& judgement, const History& history,
+                       const std::vector<std::string>& notes) {
+  const verdict::Verdict& v = judgement.verdict;
+  std::string text = fmt::format("verdict: {}\n", v.sentence);
+  auto culprit_mark = [&](const proc::ProcessId& id) {
+    return judgement.culprit && judgement.culprit->id == id
+               ? fmt::format("  <- {:.0f} % of the growth", 100 * judgement.culprit->share)
+               : "";
+  };
+  std::vector<const Lifetime*> shown;
+  for (const auto& [id, life] : history.processes()) {
+    auto role = judgement.roles.role.find(id);
+    if (role != judgement.roles.role.end() && role->second != Role::worker &&
+        role->second != Role::short_lived)
+      shown.push_back(&life);
+    else if (judgement.culprit && !judgement.culprit->pool && judgement.culprit->id == id)
+      shown.push_back(&life);
+  }
+  std::sort(shown.begin(), shown.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+  if (shown.size() > 12) shown.resize(12);
+  for (const Lifetime* life : shown) {
+    auto why = judgement.roles.explanation.find(life->id);
+    text += fmt::format("  {:>7} {}: {}, peak {}, {}{}\n", life->id.pid, escape(life->name),
+                        why == judgement.roles.explanation.end()
+                            ? "one of a worker pool: " + format_bytes(life->bytes)
+                            : why->second,
+                        format_bytes(life->peak), trend(life->series), culprit_mark(life->id));
+  }
+  for (const Pool& pool : judgement.roles.pools) {
+    std::string mark = judgement.culprit && judgement.culprit->pool ? culprit_mark(pool.members.front()) : "";
+    text += fmt::format("  {:>7} {}: {}{}\n", "", escape(history.processes().at(pool.members.front()).name),
+                        pool.explanation, mark);
+  }
+  uint64_t gone = history.short_lived();
+  for (const auto& [id, role] : judgement.roles.role) gone += role == Role::short_lived;
+  if (gone)
+    text +=
+        fmt::format("  {:>7} short-lived: {} processes seen that came and went\n", "", format_count(gone));
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  return text;
+}
+
+std::string final_json(const Judgement& judgement, const History& history, double until, bool all) {
+  report::Culprit carrier;
+  if (judgement.culprit)
+    carrier = {judgement.culprit->id.pid, judgement.culprit->name, role_name(judgement.culprit->role),
+               judgement.culprit->share};
+  Json json = report::verdict_json(judgement.verdict, judgement.culprit ? &carrier : nullptr);
+  if (all) {
+    json["processes"] = Json::array();
+    for (const auto& [id, life] : history.processes()) {
+      verdict::Verdict own =
+          verdict::judge(samples_of(life.series, until), {.limit_bytes = judgement.verdict.limit_bytes});
+      Json entry{{"pid", id.pid}, {"name", escape(life.name)}, {"command", life.command}};
+      auto role = judgement.roles.role.find(id);
+      entry["role"] = role_name(role == judgement.roles.role.end() ? Role::other : role->second);
+      entry["bytes"] = life.bytes, entry["rss"] = life.rss, entry["peak_bytes"] = life.peak;
+      const Json own_json = report::verdict_json(own);
+      for (const char* key : {"verdict", "rate_bytes_per_second", "rate_interval", "floor_start_bytes",
+                              "floor_end_bytes", "samples"})
+        entry[key] = own_json[key];
+      json["processes"].push_back(std::move(entry));
+    }
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace plimsoll::observe

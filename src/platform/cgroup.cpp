@@ -1,0 +1,127 @@
+#include "platform/cgroup.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "platform/text.hpp"
+
+namespace plimsoll::cgroup {
+namespace {
+
+std::optional<std::string> slurp(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+bool lists(std::string_view commas, std::string_view word) {
+  while (!commas.empty()) {
+    size_t end = commas.find(',');
+    if (commas.substr(0, end) == word) return true;
+    commas.remove_prefix(end == std::string_view::npos ? commas.size() : end + 1);
+  }
+  return false;
+}
+
+// Where the hierarchy is mounted, below the injected root: /sys/fs/cgroup/memory becomes ROOT/memory.
+std::string mounted_at(const proc::Roots& roots, const std::string& point) {
+  const std::string usual = "/sys/fs/cgroup";
+  return point.compare(0, usual.size(), usual) == 0 ? roots.cgroup + point.substr(usual.size()) : point;
+}
+
+// The group's folder relative to the mount. Inside a container the mount shows only a part of the hierarchy:
+// its root is cut off, and a path outside of it (a cgroup namespace shows "/..") means the mount itself is
+// all we can see.
+std::string relative_path(const std::string& path, const std::string& mount_root) {
+  if (path.find("..") != std::string::npos) return "";
+  if (mount_root == "/") return path == "/" ? "" : path;
+  if (path.compare(0, mount_root.size(), mount_root) == 0 &&
+      (path.size() == mount_root.size() || path[mount_root.size()] == '/'))
+    return path.substr(mount_root.size());
+  return "";
+}
+
+// Walks from the group up to the mount and keeps the smallest limit.
+std::optional<Limit> tightest(const std::string& base, std::string relative, int version) {
+  const char* limit_file = version == 1 ? "/memory.limit_in_bytes" : "/memory.max";
+  const char* usage_file = version == 1 ? "/memory.usage_in_bytes" : "/memory.current";
+  const char* cache_key = version == 1 ? "total_inactive_file" : "inactive_file";
+  std::optional<Limit> best;
+  auto consider = [&](uint64_t bytes, const std::string& folder) {
+    if (best && best->bytes <= bytes) return;
+    best = Limit{.bytes = bytes, .version = version, .folder = folder};
+    best->usage = parse_limit(slurp(folder + usage_file).value_or("")).value_or(0);
+    best->reclaimable = parse_stat_value(slurp(folder + "/memory.stat").value_or(""), cache_key).value_or(0);
+  };
+  const std::string leaf = base + relative;
+  for (;;) {
+    const std::string folder = base + relative;
+    if (auto content = slurp(folder + limit_file))
+      if (auto bytes = parse_limit(*content)) consider(*bytes, folder);
+    if (relative.empty()) break;
+    relative.resize(relative.rfind('/'));
+  }
+  // Version 1 also knows limits of parents that are not mounted here.
+  if (version == 1)
+    if (auto bytes = parse_stat_value(slurp(leaf + "/memory.stat").value_or(""), "hierarchical_memory_limit"))
+      if (*bytes < uint64_t(1) << 60) consider(*bytes, leaf);
+  return best;
+}
+
+}  // namespace
+
+std::vector<Membership> parse_membership(std::string_view content) {
+  std::vector<Membership> groups;
+  while (!content.empty()) {
+    std::string_view line = text::next_line(content);
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    auto hierarchy = text::number<int>(line.substr(0, first));
+    std::string_view path = line.substr(second + 1);
+    if (!hierarchy || path.empty() || path[0] != '/') continue;
+    groups.push_back(
+        {*hierarchy, std::string(line.substr(first + 1, second - first - 1)), std::string(path)});
+  }
+  return groups;
+}
+
+std::optional<uint64_t> parse_limit(std::string_view content) {
+  auto bytes = text::number<uint64_t>(text::next_word(content));
+  if (!bytes || *bytes >= uint64_t(1) << 60) return std::nullopt;
+  return bytes;
+}
+
+std::optional<uint64_t> parse_stat_value(std::string_view content, std::string_view key) {
+  while (!content.empty()) {
+    std::string_view line = text::next_line(content);
+    if (text::next_word(line) == key) return text::number<uint64_t>(text::next_word(line));
+  }
+  return std::nullopt;
+}
+
+std::optional<Limit> limit_of(const proc::Files& files, int pid) {
+  std::string text;
+  if (files.read(pid, "cgroup", text) != proc::Read::ok) return std::nullopt;
+  const auto groups = parse_membership(text);
+  if (files.read(pid, "mountinfo", text, 1 << 20) != proc::Read::ok &&
+      files.read("self/mountinfo", text, 1 << 20) != proc::Read::ok)
+    return std::nullopt;
+  std::optional<Limit> best;
+  for (const proc::Mount& mount : proc::parse_mountinfo(text)) {
+    int version = mount.type == "cgroup2"                                    ? 2
+                  : mount.type == "cgroup" && lists(mount.options, "memory") ? 1
+                                                                             : 0;
+    if (version == 0) continue;
+    for (const Membership& group : groups) {
+      if (version == 2 ? group.hierarchy != 0 : !lists(group.controllers, "memory")) continue;
+      auto limit =
+          tightest(mounted_at(files.roots(), mount.point), relative_path(group.path, mount.root), version);
+      if (limit && (!best || limit->bytes < best->bytes)) best = limit;
+    }
+  }
+  return best;
+}
+
+}  // namespace plimsoll::cgroup

@@ -1,0 +1,117 @@
+#include "platform/child.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+extern char** environ;
+
+namespace plimsoll::platform {
+namespace {
+
+void make_pipe(int ends[2]) {
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    fail("no pipe for the program's output can be made ({})", std::strerror(errno));
+}
+
+}  // namespace
+
+Child::Child(const LaunchOptions& options) {
+  if (options.command.empty())
+    fail_input("no command to watch was given; write it after --, like `plimsoll watch -- python train.py`");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::vector<char*> arguments, environment;
+  for (const std::string& argument : options.command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::vector<std::string> added;
+  for (const auto& [name, value] : options.environment) added.push_back(name + "=" + value);
+  for (char** entry = environ; *entry; ++entry) {
+    bool replaced = false;
+    for (const auto& [name, value] : options.environment)
+      replaced |= std::strncmp(*entry, (name + "=").c_str(), name.size() + 1) == 0;
+    if (!replaced) environment.push_back(*entry);
+  }
+  for (std::string& entry : added) environment.push_back(entry.data());
+  environment.push_back(nullptr);
+
+  int output[2] = {-1, -1}, error[2] = {-1, -1};
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  if (options.pipes) {
+    make_pipe(output);
+    make_pipe(error);
+    posix_spawn_file_actions_adddup2(&actions, output[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, error[1], 2);
+  }
+  sigset_t none, defaults;
+  sigemptyset(&none);
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  int failed = posix_spawnp(&pid_, arguments[0], &actions, &attributes, arguments.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (options.pipes) close(output[1]), close(error[1]);
+  output_ = output[0], error_ = error[0];
+  if (failed) {
+    close_output(), close_error();
+    fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", options.command[0],
+               std::strerror(failed));
+  }
+}
+
+Child::~Child() { close_output(), close_error(); }
+
+void Child::close_output() {
+  if (output_ >= 0) close(output_);
+  output_ = -1;
+}
+
+void Child::close_error() {
+  if (error_ >= 0) close(error_);
+  error_ = -1;
+}
+
+void Child::reap() {
+  int status = 0;
+  for (pid_t dead; (dead = waitpid(-1, &status, WNOHANG)) > 0;)
+    if (dead == pid_ && (WIFEXITED(status) || WIFSIGNALED(status)))
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void Child::send(int signal) const {
+  if (!exit_code_) kill(pid_, signal);
+}
+
+SignalQueue::SignalQueue(const std::vector<int>& signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : signals) sigaddset(&set, signal);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (descriptor_ < 0) fail("signals cannot be received ({})", std::strerror(errno));
+}
+
+SignalQueue::~SignalQueue() { close(descriptor_); }
+
+std::optional<SignalQueue::Arrived> SignalQueue::next() {
+  signalfd_siginfo info;
+  if (read(descriptor_, &info, sizeof info) != ssize_t(sizeof info)) return std::nullopt;
+  return Arrived{int(info.ssi_signo), info.ssi_code == SI_KERNEL};
+}
+
+}  // namespace plimsoll::platform

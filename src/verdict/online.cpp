@@ -1,0 +1,75 @@
+// The verdict while samples arrive: a compact series, looks at geometric times, and a bar that is high while
+// little is known.
+#include <algorithm>
+#include <cmath>
+
+#include "verdict/judge_compact.hpp"
+#include "verdict/sentence.hpp"
+
+namespace plimsoll::verdict {
+namespace {
+
+constexpr size_t first_look = 40, first_call = 80;
+constexpr double look_ratio = 1.12;
+constexpr double least_evidence = 2.5;  // at each of two looks in a row
+constexpr double mean_evidence = 4;     // over both, once much has been seen
+// With few samples a warm-up or a cache is still in its straight part; the bar comes down as the logarithm of
+// their number.
+constexpr double much = 1000, caution_while_little = 3;
+constexpr double most_evidence = 15;  // one overwhelming look does not replace the second
+
+double bar(size_t samples) {
+  return mean_evidence + caution_while_little * std::max(0., std::log(much / double(samples)));
+}
+
+}  // namespace
+
+struct OnlineVerdict::State {
+  Options options;
+  CompactSeries series;
+  Verdict current;
+  size_t next_look = first_look;
+  double last_evidence = 0;  // of the look before, 0 where it did not speak of a leak
+  std::optional<double> first_leak;
+
+  void look() {
+    Options lenient = options;
+    lenient.evidence = least_evidence;
+    const bool was_leak = current.kind == Kind::leak;
+    current = judge_compact(series, lenient, Caution::while_running);
+    const bool speaks = current.kind == Kind::leak;
+    const double evidence = speaks ? std::min(current.evidence, most_evidence) : 0;
+    const bool called = speaks && last_evidence > 0 && series.samples() >= first_call &&
+                        (was_leak || (evidence + last_evidence) / 2 > bar(series.samples()));
+    last_evidence = evidence;
+    if (called && !first_leak) first_leak = series.last_time();
+    if (!speaks || called) return;
+    current.kind = Kind::undecided;
+    current.seconds_to_limit.reset();
+    current.ruled_out_rate = std::max(current.ruled_out_rate, current.rate_high);
+    current.needs_seconds = (series.last_time() - series.first_time()) * .3;
+    current.sentence = sentence(current, series.first_time());
+  }
+};
+
+OnlineVerdict::OnlineVerdict(Options options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+}
+OnlineVerdict::~OnlineVerdict() = default;
+OnlineVerdict::OnlineVerdict(OnlineVerdict&&) noexcept = default;
+OnlineVerdict& OnlineVerdict::operator=(OnlineVerdict&&) noexcept = default;
+
+void OnlineVerdict::add(Sample sample) {
+  state_->series.add(sample);
+  if (state_->series.samples() < state_->next_look) return;
+  state_->look();
+  state_->next_look = size_t(std::ceil(double(state_->series.samples()) * look_ratio));
+}
+
+const Verdict& OnlineVerdict::current() const { return state_->current; }
+std::optional<double> OnlineVerdict::first_leak() const { return state_->first_leak; }
+Verdict OnlineVerdict::final_verdict() const {
+  return judge_compact(state_->series, state_->options, Caution::whole_series);
+}
+
+}  // namespace plimsoll::verdict

@@ -1,0 +1,90 @@
+// Is it a leak? The one judgement every consumer uses: a pure function of a memory series.
+//
+//   Verdict v = judge(samples, {.limit_bytes = 16e9});
+//   if (v.kind == Kind::leak) fmt::print("{}\n", v.sentence);
+//
+// The method is described in docs/verdict.md.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plimsoll::verdict {
+
+struct Sample {
+  double time = 0;  // seconds, any origin
+  double bytes = 0;
+};
+
+// A stretch of the run with a name ("validate"), to say what spikes belong to.
+struct Phase {
+  double begin = 0, end = 0;  // seconds, same origin as the samples
+  std::string name;
+};
+
+struct Options {
+  double limit_bytes = 0;         // the line not to cross; 0: none known
+  double matter_fraction = 0.02;  // growth below this share of the floor is not worth a word
+  double evidence = 3.2;          // log Bayes factor a leak needs over the best benign explanation
+  double steps_per_second = 0;    // 0: steps unknown
+  std::span<const Phase> phases = {};
+};
+
+enum class Kind { leak, no_leak, undecided };
+const char* kind_name(Kind kind);  // "leak", "no-leak", "undecided"
+
+struct Spikes {
+  size_t count = 0;
+  double typical_bytes = 0;  // median height above the floor
+  std::string phase;         // empty: none known
+};
+
+struct Verdict {
+  Kind kind = Kind::undecided;
+  bool growing = false;                // the floor rises now, whether or not that is a leak
+  double rate = 0;                     // bytes a second since onset; the best estimate whatever the kind
+  double rate_low = 0, rate_high = 0;  // 95 % interval
+  double ruled_out_rate = 0;           // growth above this rate would have been seen
+  double floor_start = 0, floor_end = 0;
+  double onset = 0;          // seconds, when the growth began
+  double confidence = 0;     // 0..1 that the floor keeps rising rather than any benign shape
+  double evidence = 0;       // log Bayes factor, leak against the best benign explanation
+  double needs_seconds = 0;  // undecided: about how much longer
+  std::optional<double> seconds_to_limit;
+  double limit_bytes = 0;
+  std::optional<double> rate_per_step;
+  double period = 0;  // seconds of the saw-tooth or epoch taken out; 0: none
+  Spikes spikes;
+  size_t samples = 0;       // usable ones
+  std::string explanation;  // the benign or leaking shape that explains the floor best
+  std::string sentence;
+};
+
+Verdict judge(std::span<const Sample> samples, const Options& options = {});
+
+// The same judgement while samples arrive. Memory is bounded whatever the run's length; looks are taken at
+// geometric times and a leak is called only when two looks in a row say so, so looking often does not raise
+// false alarms.
+class OnlineVerdict {
+ public:
+  explicit OnlineVerdict(Options options = {});
+  ~OnlineVerdict();
+  OnlineVerdict(OnlineVerdict&&) noexcept;
+  OnlineVerdict& operator=(OnlineVerdict&&) noexcept;
+
+  void add(Sample sample);
+  // Undecided until a leak is established; then the leak, as long as it lasts.
+  const Verdict& current() const;
+  std::optional<double> first_leak() const;  // time of the sample at which a leak was first called
+  // The verdict over everything seen, as `judge` gives it.
+  Verdict final_verdict() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plimsoll::verdict

@@ -1,0 +1,44 @@
+"""The tree of a real service, scaled down: wrapper, server with spikes, twenty workers that share its pages. With a slow leak in the
+server it is the server that is named, with one in a worker that worker, without a leak nobody."""
+from concurrent.futures import ThreadPoolExecutor
+
+from watching import *
+
+TREE = os.path.join(SPECIMENS, "server_tree")
+
+
+def tree(*arguments):
+    return watch("--json", "--quiet", "--interval", "100ms", "--", TREE, "--step-ms", "40", "--steps", "700", *arguments, timeout=300)
+
+
+with ThreadPoolExecutor() as pool:
+    runs = {name: pool.submit(tree, *arguments) for name, arguments in
+            {"leak": ["--leak", "100000"], "worker": ["--leak-worker", "100000"], "none": []}.items()}
+    runs = {name: run.result() for name, run in runs.items()}
+
+
+def test_the_leaking_server_is_named():
+    found = runs["leak"].json
+    assert found["verdict"] == "leak", found
+    assert found["culprit"]["name"] == "tree_server" and found["culprit"]["role"] == "main", found
+    assert found["culprit"]["share"] > 0.8
+    # 100,000 are kept a step. The rate is judged over time, so steps that come unevenly on a busy machine blur it.
+    assert 65_000 < found["rate_bytes_per_step"] < 140_000, found
+    text = runs["leak"].err.decode()
+    assert "wrapper" in text and "worker pool: 20 x" in text and "sharing 24" in text and ", stable" in text, text
+
+
+def test_the_leaking_worker_is_named():
+    found = runs["worker"].json
+    assert found["verdict"] == "leak", found
+    assert found["culprit"]["name"] == "tree_worker" and found["culprit"]["share"] > 0.6, found
+
+
+def test_without_a_leak_there_is_none():
+    found = runs["none"].json
+    assert found["verdict"] == "no-leak", found
+    assert found["culprit"] is None
+    assert found["spikes"]["count"] >= 5, found
+
+
+run_all(globals())

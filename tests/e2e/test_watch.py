@@ -1,0 +1,192 @@
+"""`plimsoll watch` from outside: exit codes, passing output and signals on, steps and phases, what it prints and records."""
+import sqlite3
+
+from watching import *
+
+
+def test_exit_code_is_the_programs_own():
+    assert watch("--quiet", "--", "sh", "-c", "exit 3").code == 3
+    assert watch("--quiet", "--", "sh", "-c", "kill -9 $$").code == 137
+    assert watch("--quiet", "--", "true").code == 0
+
+
+def test_wrong_usage():
+    for arguments in ([], ["--pid", "1", "--", "true"], ["--pid", "999999999"], ["--pid", "-4"], ["--", "/no/such/program"],
+                      ["--interval", "soon", "--", "true"], ["--for", "0", "--", "true"], ["--step-regex", "([", "--", "true"],
+                      ["--limit", "lots", "--", "true"], ["--until", "never", "--", "true"], ["--out", "/no/such/folder/run.db", "--", "true"]):
+        result = watch(*arguments)
+        assert result.code == 2, (arguments, result.code)
+        assert result.err.count(b"\n") == 1, result.err
+
+
+def test_output_is_untouched():
+    code = """
+        import os, random, sys
+        random.seed(3)
+        for i in range(200):
+            os.write(1, random.randbytes(random.randrange(9000)))
+            os.write(2, b"e%d\\r" % i)
+    """
+    plain = subprocess.run(python(code), capture_output=True)
+    result = watch("--quiet", "--", *python(code))
+    assert result.out == plain.stdout
+    assert result.err.startswith(plain.stderr)
+
+
+def test_json_has_the_documented_keys():
+    result = watch("--json", "--quiet", "--interval", "50ms", "--", "sh", "-c", "printf 'no newline at the end'; sleep 0.5")
+    assert result.out.startswith(b"no newline at the end\n{")
+    assert documented(result.json), list(result.json)
+    assert list(result.json["spikes"]) == ["count", "typical_bytes", "phase"]
+    assert result.json["limit_bytes"] > 0
+    assert watch("--json", "--all", "--quiet", "--interval", "50ms", "--", "sleep", "0.5").json["processes"][0]["name"] == "sleep"
+
+
+LEAK = """
+    import os, socket, time
+    kept = []
+    to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for i in range(400):
+        kept.append(bytearray(os.urandom(1000)) * 200)
+        if {tell}: to.sendto(b"step %d" % i, os.environ["PLIMSOLL_SOCKET"])
+        if {say}: print("it=%d" % i)
+        time.sleep(0.02)
+"""
+
+
+def test_a_leak_is_found_named_and_fails_where_asked():
+    folder = tempfile.mkdtemp()
+    record = os.path.join(folder, "run.db")
+    result = watch("--json", "--quiet", "--fail-on-leak", "--interval", "50ms", "--limit", "2GB", "--out", record, "--",
+                   *python(LEAK.format(tell=True, say=False)))
+    found = result.json
+    assert found["verdict"] == "leak", found
+    assert result.code == 10
+    assert found["culprit"]["role"] == "main" and found["culprit"]["share"] > 0.9
+    assert 120_000 < found["rate_bytes_per_step"] < 280_000, found  # 200,000 kept a step
+    assert found["limit_bytes"] == 2_000_000_000 and 0 < found["seconds_to_limit"] < 2000
+    base = sqlite3.connect(record)
+    assert base.execute("SELECT count(*) FROM steps").fetchone()[0] == 400
+    assert base.execute("SELECT count(*) FROM memory").fetchone()[0] > 100
+    assert json.loads(base.execute("SELECT json FROM verdicts ORDER BY id DESC").fetchone()[0]) == found
+    assert base.execute("SELECT role FROM processes WHERE role <> ''").fetchall() == [("main",)]
+    # Without being asked to, a leak is not a failure.
+    assert watch("--quiet", "--interval", "50ms", "--for", "3s", "--", *python(LEAK.format(tell=False, say=False))).code == 0
+
+
+def test_steps_by_own_expression_and_phases():
+    code = LEAK.format(tell=False, say=True)
+    found = watch("--json", "--quiet", "--interval", "50ms", "--for", "5s", "--step-regex", "it=([0-9]+)", "--", *python(code)).json
+    assert found["rate_bytes_per_step"] is not None, found
+    folder = tempfile.mkdtemp()
+    record = os.path.join(folder, "run.db")
+    # The one line of documentation, as a shell would run it.
+    line = """python3 -c 'import os,socket,sys; socket.socket(1,2).sendto(sys.argv[1].encode(), os.environ["PLIMSOLL_SOCKET"])'"""
+    watch("--quiet", "--interval", "50ms", "--out", record, "--", "sh", "-c", f"{line} 'phase validate'; sleep 0.3; {line} 'step 7'; sleep 0.2")
+    base = sqlite3.connect(record)
+    assert base.execute("SELECT name FROM phases JOIN phase_names n ON n.id = phases.phase").fetchall() == [("validate",)]
+    assert base.execute("SELECT step FROM steps").fetchall() == [(7,)]
+
+
+def test_no_steps_inherits():
+    result = watch("--quiet", "--no-steps", "--", "sh", "-c", "echo ${PLIMSOLL_SOCKET-none}")
+    assert result.out == b"none\n"
+
+
+def test_duration_ends_the_program_but_not_a_foreign_one():
+    result = watch("--json", "--quiet", "--interval", "50ms", "--for", "1s", "--", "sleep", "60")
+    assert result.code == 0 and result.json["samples"] >= 10
+    foreign = subprocess.Popen(["sleep", "60"])
+    assert watch("--quiet", "--interval", "50ms", "--for", "500ms", "--pid", foreign.pid).code == 0
+    assert foreign.poll() is None
+    foreign.kill(), foreign.wait()
+
+
+def test_interrupt_ends_watching_and_still_judges():
+    process = start("--json", "--quiet", "--interval", "50ms", "--", "sleep", "60")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    result = finish(process)
+    assert result.code == 130, result.code
+    assert documented(result.json)
+    foreign = subprocess.Popen(["sleep", "60"])
+    process = start("--json", "--interval", "50ms", "--pid", foreign.pid)
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    result = finish(process)
+    assert result.code == 0 and result.json["samples"] > 5
+    assert foreign.poll() is None
+    foreign.kill(), foreign.wait()
+
+
+def test_signals_are_passed_on():
+    code = """
+        import signal, sys, time
+        signal.signal(signal.SIGUSR1, lambda *a: print("usr1"))
+        signal.signal(signal.SIGTERM, lambda *a: (print("saved"), sys.exit(7)))
+        print("ready")
+        while True: time.sleep(0.05)
+    """
+    process = start("--quiet", "--", *python(code))
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGUSR1)
+    assert process.stdout.readline() == b"usr1\n"
+    process.send_signal(signal.SIGTERM)
+    result = finish(process)
+    assert result.out == b"saved\n" and result.code == 7
+
+
+def test_a_reader_that_goes_away_is_passed_on_too():
+    process = start("--quiet", "--", "yes")
+    process.stdout.read(1000)
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(timeout=30) == 141  # 128 + SIGPIPE
+
+
+def test_find_training():
+    folder = tempfile.mkdtemp()
+    library = os.path.join(folder, "libtorch_cpu.so")
+    with open(library, "wb") as file:
+        file.write(b"\0" * 100_000)
+    code = f"""
+        import mmap, os, subprocess, sys, time
+        file = open({library!r}, "rb")
+        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        data = bytearray(b"x") * 150_000_000
+        if "worker" in sys.argv: time.sleep(60)
+        workers = [subprocess.Popen([sys.executable, "-c", sys.orig_argv[3], "worker"]) for _ in range(2)]
+        print("ready")
+        while True: sum(range(10000)); time.sleep(0.001)
+    """
+    # In a process namespace of its own no other training on the machine can be better.
+    alone = ["unshare", "-pf", "--mount-proc"] if os.getuid() == 0 else []
+    script = f"""
+        {PYTHON} -u -c "$CODE" --hf-token hunter2 > {folder}/out & training=$!
+        until grep -q ready {folder}/out; do sleep 0.05; done; sleep 0.3
+        {PLIMSOLL} watch --find-training --for 500ms --interval 50ms --json; code=$?
+        kill $training; echo "pid $training" >&2; exit $code
+    """
+    done = subprocess.run(alone + ["sh", "-c", script], capture_output=True, env=dict(os.environ, CODE=textwrap.dedent(code)))
+    if b"unshare" in done.stderr:
+        return "skipped: " + done.stderr.decode()
+    text = done.stderr.decode()
+    pid = text.rstrip().split()[-1]
+    assert done.returncode == 0, text
+    assert f"{'->' if alone else '  '} {pid:>7}" in text, text
+    assert "libtorch_cpu.so" in text and "2 children" in text, text
+    assert "hunter2" not in text
+
+
+def test_left_behind_processes_are_watched_until_the_command_only_where_asked():
+    daemon = "setsid sh -c 'sleep 2 & exit' & exit 5"
+    begin = time.monotonic()
+    result = watch("--interval", "50ms", "--", "sh", "-c", daemon)
+    assert result.code == 5 and time.monotonic() - begin > 1.5
+    assert b"left behind" in result.err
+    begin = time.monotonic()
+    assert watch("--interval", "50ms", "--until", "command", "--", "sh", "-c", daemon).code == 5
+    assert time.monotonic() - begin < 1.9
+
+
+run_all(globals())

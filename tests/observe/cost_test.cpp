@@ -1,0 +1,57 @@
+// What watching costs: processor time and memory of the sampler over three hundred processes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
+#include "observe/history.hpp"
+#include "observe/sampler.hpp"
+
+namespace plimsoll::observe {
+
+double processor_seconds() {
+  rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  return double(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+         1e-6 * double(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+TEST(Cost, ThreeHundredProcesses) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 300; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      for (;;) pause();
+    }
+    children.push_back(child);
+  }
+  proc::Files files;
+  Sampler sampler(files, ProcessTree(files, getpid(), true), {});
+  History history;
+  uint64_t own_before = 0, own_after = 0;
+  proc::Smaps own;
+  auto tick = [&](double time) { history.add(sampler.sample(time)); };
+  for (int i = 0; i < 60; ++i) tick(i);
+  files.smaps(getpid(), own), own_before = own.private_bytes;
+  double before = processor_seconds();
+  constexpr int ticks = 300;
+  for (int i = 0; i < ticks; ++i) tick(60 + i);
+  double share = (processor_seconds() - before) / ticks;  // a tick a second
+  files.smaps(getpid(), own), own_after = own.private_bytes;
+  EXPECT_EQ(history.processes().size(), 300u);
+  for (pid_t child : children) kill(child, SIGKILL);
+  for (pid_t child : children) waitpid(child, nullptr, 0);
+  fmt::print(
+      "sampling 300 processes at 1 Hz: {:.2f} % of a core; private memory {:.1f} MB, {:+.2f} MB over {} "
+      "ticks\n",
+      100 * share, double(own_after) / 1e6, (double(own_after) - double(own_before)) / 1e6, ticks);
+  RecordProperty("share_percent", fmt::format("{:.3f}", 100 * share));
+  EXPECT_LE(share, 0.01);
+  EXPECT_LE(own_after, own_before + 1'000'000);
+}
+
+}  // namespace plimsoll::observe

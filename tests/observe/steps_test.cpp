@@ -1,0 +1,100 @@
+#include "observe/steps.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/error.hpp"
+
+namespace plimsoll::observe {
+
+std::optional<int64_t> step_in(std::string_view line) { return recognise(line, nullptr).step; }
+
+TEST(Steps, ForeignProgramsPrintThem) {
+  EXPECT_EQ(step_in("Iter   100/5000 | Loss: 3.6711 | LR: 2.97e-04 | Speed: 100.0 it/s"), 100);
+  EXPECT_EQ(step_in("iter 250: loss 2.1, time 33ms"), 250);
+  EXPECT_EQ(step_in("step 100"), 100);
+  EXPECT_EQ(step_in("Epoch 3, Step: 1,200, loss=2"), 1200);
+  EXPECT_EQ(step_in("[2024-01-01 10:00:00] global_step=77 loss=1.5"), 77);
+  EXPECT_EQ(step_in("{\"step\": 42, \"loss\": 1.5}"), 42);
+  EXPECT_EQ(step_in("  training iteration #8 done"), 8);
+  EXPECT_EQ(step_in(" 12%|\xe2\x96\x88\xe2\x96\x8f        | 120/1000 [00:12<01:30,  9.78it/s]"), 120);
+  EXPECT_EQ(step_in("train:  50%|#####     | 5/10 [00:01<00:01, 5.0it/s, loss=2]"), 5);
+}
+
+TEST(Steps, OtherNumbersAreNotSteps) {
+  for (const char* line : {"step size 0.1", "3 steps/s", "timestep 1.5", "footsteps: 3 x", "step 1.5",
+                           "step 3e-4", "stepping 10", "epoch 3", "100%|##| 1.2k/3k [00:01<00:00]",
+                           "Downloading: 50%|##   | 5/10 [00:01<00:01]", "50% | 5/10", "", "step"})
+    EXPECT_FALSE(step_in(line)) << line;
+}
+
+TEST(Steps, HuggingFaceDictionariesAndPhases) {
+  auto log = recognise("{'loss': 2.51, 'grad_norm': 1.2, 'learning_rate': 5e-05, 'epoch': 0.02}", nullptr);
+  EXPECT_EQ(log.source, StepSource::dictionary);
+  EXPECT_EQ(recognise("***** Running Evaluation *****", nullptr).phase, "validate");
+  EXPECT_EQ(recognise("{'eval_loss': 2.2, 'epoch': 1.0}", nullptr).phase, "train");
+  EXPECT_EQ(recognise("Validation: 10%|#    | 1/10 [00:01<00:09]", nullptr).phase, "validate");
+  StepCounter counter;
+  for (int i = 0; i < 3; ++i) counter.take(log);
+  EXPECT_EQ(counter.step(), 3);
+}
+
+TEST(Steps, TheMostTrustedSourceCountsAndEpochsGoOn) {
+  StepCounter counter;
+  EXPECT_FALSE(counter.step());
+  counter.take(recognise("  1%|#  | 90/9000 [00:01<00:09]", nullptr));
+  EXPECT_EQ(counter.step(), 90);
+  counter.take(recognise("step 10", nullptr));
+  EXPECT_EQ(counter.step(), 10);
+  counter.take(recognise("  1%|#  | 95/9000 [00:01<00:09]", nullptr));
+  EXPECT_EQ(counter.step(), 10);
+  counter.take(recognise("step 100", nullptr));
+  counter.take(recognise("step 99", nullptr));  // late line
+  EXPECT_EQ(counter.step(), 100);
+  counter.take(recognise("step 1", nullptr));  // the next epoch
+  counter.take(recognise("step 2", nullptr));
+  EXPECT_EQ(counter.step(), 102);
+  counter.take(*parse_datagram("step 7"));
+  EXPECT_EQ(counter.step(), 7);
+}
+
+TEST(Steps, OwnExpression) {
+  StepPattern pattern("it=(\\d+)");
+  EXPECT_EQ(recognise("x it=55 step 3", &pattern).step, 55);
+  EXPECT_FALSE(recognise("step 3", &pattern).step);
+  EXPECT_THROW(StepPattern("(["), InputError);
+  // Would take longer than the age of the universe where a matcher backtracks.
+  StepPattern nasty("^(a+)+b([0-9]+)$");
+  EXPECT_FALSE(nasty.find(std::string(longest_line, 'a')));
+}
+
+TEST(Steps, Datagrams) {
+  EXPECT_EQ(parse_datagram("step 120\n")->step, 120);
+  EXPECT_EQ(parse_datagram("phase validate")->phase, "validate");
+  EXPECT_EQ(parse_datagram("phase  epoch end \n")->phase, "epoch end");
+  for (const char* text :
+       {"", "step", "step x", "step -1", "step 1 2", "phase", "phase  ", "stop", "step 99999999999999999999"})
+    EXPECT_FALSE(parse_datagram(text)) << text;
+}
+
+RC_GTEST_PROP(Lines, CutTheSameHoweverTheBytesArrive, (std::vector<std::string> pieces)) {
+  std::string whole;
+  for (const auto& piece : pieces) whole += piece;
+  std::vector<std::string> at_once, in_pieces;
+  LineCutter one, many;
+  one.feed(whole, [&](std::string_view line) { at_once.emplace_back(line); });
+  for (const auto& piece : pieces)
+    many.feed(piece, [&](std::string_view line) { in_pieces.emplace_back(line); });
+  RC_ASSERT(at_once == in_pieces);
+}
+
+TEST(Lines, AnEndlessLineTakesNoMemory) {
+  LineCutter cutter;
+  std::string block(100'000, 'x');
+  size_t longest = 0;
+  for (int i = 0; i < 100; ++i) cutter.feed(block, [](std::string_view) { FAIL(); });
+  cutter.feed("\n", [&](std::string_view line) { longest = line.size(); });
+  EXPECT_EQ(longest, longest_line);
+}
+
+}  // namespace plimsoll::observe

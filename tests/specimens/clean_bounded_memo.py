@@ -1,0 +1,15 @@
+"""The memo of the leaking twin with a bound, reached early."""
+import functools
+
+import specimen
+
+
+@functools.lru_cache(maxsize=60)
+def tokenized(text):
+    return [hash((text, i)) for i in range(3000)]
+
+
+run = specimen.Run(printed=True)
+weights = specimen.model(30)
+for step in run:
+    tokenized(f"document {step}")

@@ -1,0 +1,10 @@
+// Buffers come and go around a level; nothing is lost.
+#include "noise.hpp"
+using namespace specimen;
+
+int main() {
+  Run run;
+  Noise noise;
+  Block model = block(50 * MB);
+  while (run.next()) noise.step();
+}

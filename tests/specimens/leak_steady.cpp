@@ -1,0 +1,10 @@
+// Forgets 40 KB at every step: the plainest leak.
+#include "specimen.hpp"
+using namespace specimen;
+
+int main() {
+  Run run;
+  confess();
+  Block model = block(40 * MB);
+  while (run.next()) leak(40 * KB);
+}

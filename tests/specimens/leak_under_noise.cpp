@@ -1,0 +1,14 @@
+// Buffers come and go around a level; below them 45 KB a step are lost.
+#include "noise.hpp"
+using namespace specimen;
+
+int main() {
+  Run run;
+  confess();
+  Noise noise;
+  Block model = block(50 * MB);
+  while (run.next()) {
+    noise.step();
+    leak(45 * KB);
+  }
+}
