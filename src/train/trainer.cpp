@@ -1,6 +1,7 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -30,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t warm_iterations = 100;       // memory and allocations are counted from here on
 constexpr double record_interval = 0.1;         // seconds between recorded steps
+constexpr const char* no_numbers = "its update made parameters that are no numbers";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -68,7 +70,9 @@ class Trainer {
   void after_step(uint64_t iteration, double loss);
   void evaluate_now(uint64_t iteration);
   void sample_now(uint64_t iteration);
+  bool state_is_finite() const;
   void save_now(uint64_t iteration);
+  TrainResult diverge(uint64_t iteration, std::string_view what);
   void report_save_error();
   void say(std::string_view text) { progress_.note(text); }
   TrainResult finish(TrainResult::End end, uint64_t iterations);
@@ -80,6 +84,7 @@ class Trainer {
   std::optional<Way> way_;  // chosen by a memory budget
   ProgramOptions options_;
   Runtime runtime_;
+  const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(), optimizer_slots_ = runtime_.optimizer_slots();
   Batches batches_;
   Evaluation evaluation_;
   Schedule schedule_;
@@ -102,6 +107,7 @@ class Trainer {
   uint64_t warm_allocations_ = 0, warm_rss_ = 0;
   std::string line_;  // for notes, reserved
   bool record_error_said_ = false;
+  bool lost_ = false;  // parameters or moments are no longer numbers
 };
 
 std::vector<int32_t> sample_prompt(const Settings& settings, const Corpus& corpus) {
@@ -154,15 +160,12 @@ Trainer::Trainer(Start start, bool json)
 
 // Nothing is written before here: everything that could be refused has been.
 void Trainer::prepare_folder() {
-  std::error_code error;
-  fs::create_directories(start_.folder, error);
-  if (error) fail_input("--out {}: {}; name a folder that can be written", start_.folder.string(), error.message());
+  if (!settings_.metrics.empty()) check_metrics(settings_.metrics, start_.folder);
+  make_run_folder(start_.folder, state_text_.write(0, INFINITY, 0));
   const std::optional<uint64_t> resumed = start_.checkpoint && start_.same_folder ? std::optional(start_.state.step) : std::nullopt;
   store_.emplace(start_.folder, resumed, settings_.keep);
-  store_->prepare(views(runtime_.model_slots()), views(runtime_.optimizer_slots()), state_text_.capacity(), runtime_.staging());
-  if (!fs::exists(start_.folder / "run.json", error)) write_durably(start_.folder / "run.json", state_text_.write(0, INFINITY, 0));
-  const RecordOptions options{.kind = RunKind::train};
-  record_.emplace(RunRecord::resume(start_.folder / "run.db", options, int64_t(start_.state.step)));
+  store_->prepare(views(model_slots_), views(optimizer_slots_), state_text_.capacity(), runtime_.staging());
+  record_.emplace(open_record(start_.folder, int64_t(start_.state.step), start_.notes));
   const nlohmann::json all = to_json(settings_);
   for (const auto& [key, value] : all.items()) record_->configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
   record_->configuration("parameters", std::to_string(runtime_.program.model->count()));
@@ -177,7 +180,7 @@ void Trainer::prepare_folder() {
 
 void Trainer::load_or_initialise() {
   if (!start_.checkpoint) return runtime_.initialise(settings_.seed);
-  load(*start_.checkpoint, runtime_.model_slots(), runtime_.optimizer_slots());
+  load(*start_.checkpoint, model_slots_, optimizer_slots_);
 }
 
 // Runs the code of every later event once, so that its pages and the libraries' first-use memory are there before the
@@ -222,8 +225,21 @@ void Trainer::sample_now(uint64_t iteration) {
   say(line_);
 }
 
+// A finite loss says nothing of the update made after it: what would be saved is looked at itself.
+bool Trainer::state_is_finite() const {
+  auto finite = [](const TensorSlot& slot) {
+    const uint64_t floats = float_bytes(slot.shape) / sizeof(float);
+    constexpr uint32_t exponent = 0x7f800000;  // all its bits are set in infinities and NaN only
+    uint32_t lost = 0;
+    for (uint64_t i = 0; i < floats; ++i) lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
+    return lost == 0;
+  };
+  return std::all_of(model_slots_.begin(), model_slots_.end(), finite) && std::all_of(optimizer_slots_.begin(), optimizer_slots_.end(), finite);
+}
+
 void Trainer::save_now(uint64_t iteration) {
   if (saved_step_ == iteration) return;
+  if (lost_ = !state_is_finite(); lost_) return;
   record_->phase("checkpoint");
   report_save_error();
   // Best by the newest evaluation: a checkpoint is the best one if it holds the parameters that were evaluated best.
@@ -272,8 +288,12 @@ void Trainer::after_step(uint64_t iteration, double loss) {
 
 TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   const double seconds = seconds_since(began_);
-  const auto warm = iterations - start_.state.step >= 1;
+  store_->wait();
+  // Counted before anything below allocates: reporting is no part of the loop.
   TrainResult result;
+  if (allocations_counted() && iterations > start_.state.step) result.allocations_after_warmup = allocations() - warm_allocations_;
+  result.rss_after_warmup = warm_rss_;
+  result.rss_end = memory_.resident();
   result.end = end;
   result.iterations = iterations;
   result.parameters = runtime_.program.model->count();
@@ -287,20 +307,11 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.iterations_per_second = done / seconds;
   result.tokens_per_second = result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
   result.seconds_to_first_step = first_step_seconds_;
-  if (end != TrainResult::End::diverged) {
-    store_->wait();
-    if (const auto error = store_->take_error()) {
-      progress_.finish();
-      throw Error(fmt::format("the last checkpoint could not be saved: {}; earlier ones are intact in {}", *error, start_.folder.string()));
-    }
-  }
-  if (allocations_counted() && warm) result.allocations_after_warmup = allocations() - warm_allocations_;
-  // Texts of the report itself are not the run's: copied after counting.
+  progress_.finish();
+  if (const auto error = store_->take_error(); error && end != TrainResult::End::diverged)
+    throw Error(fmt::format("the last checkpoint could not be saved: {}", *error));
   result.gemm = gemm_.description;
   result.folder = start_.folder.string();
-  result.rss_after_warmup = warm_rss_;
-  result.rss_end = memory_.resident();
-  progress_.finish();
   result.milliseconds_per_step = median_step_ * 1e3;
   if (way_) {
     result.predicted_milliseconds = way_->seconds * 1e3;
@@ -316,6 +327,15 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.rss_peak = memory_.peak();
   record_->commit();
   return result;
+}
+
+TrainResult Trainer::diverge(uint64_t iteration, std::string_view what) {
+  record_->event("diverged", what);
+  store_->wait();
+  const auto good = store_->last_step();
+  say(fmt::format("Stopped at iteration {}: {}. {}; a lower --lr may help", iteration, what,
+                  good ? fmt::format("The last good checkpoint is kept: step {}", *good) : std::string("There is no good checkpoint yet")));
+  return finish(TrainResult::End::diverged, iteration);
 }
 
 TrainResult Trainer::run() {
@@ -337,25 +357,20 @@ TrainResult Trainer::run() {
     const double loss = step(done);
     follow_median(median_step_, seconds_since(step_began));
     if (done == first) first_step_seconds_ = seconds_since_process_start();
-    if (!std::isfinite(loss)) {
-      record_->event("diverged", "loss is not a number");
-      store_->wait();
-      say(fmt::format("The loss is {} at iteration {}; stopped. The last good checkpoint is kept{}", loss, done + 1,
-                      store_->last_step() ? fmt::format(": step {}", *store_->last_step()) : " (there is none yet)"));
-      return finish(TrainResult::End::diverged, done + 1);
-    }
+    if (!std::isfinite(loss)) return diverge(done + 1, "its loss is no number");
     after_step(done + 1, loss);
+    if (lost_) return diverge(done + 1, no_numbers);
     if (done + 1 == warm) {
       warm_rss_ = memory_.resident();
       warm_allocations_ = allocations();
     }
     if (stop_.requested() && done + 1 < last) {
       save_now(done + 1);
-      return finish(TrainResult::End::interrupted, done + 1);
+      return lost_ ? diverge(done + 1, no_numbers) : finish(TrainResult::End::interrupted, done + 1);
     }
   }
-  save_now(last > first ? last : first);
-  return finish(TrainResult::End::finished, std::max(first, last));
+  if (last > first || !start_.same_folder) save_now(std::max(first, last));
+  return lost_ ? diverge(last, no_numbers) : finish(TrainResult::End::finished, std::max(first, last));
 }
 
 }  // namespace
