@@ -80,7 +80,6 @@ TEST(Config, JsonSaysValueAndOrigin) {
   EXPECT_EQ(settings.at("seed"), nlohmann::json({{"value", 9}, {"from", "PLIMSOLL_SEED"}}));
   EXPECT_EQ(settings.at("prompt").at("value"), "[a, b]");
   EXPECT_EQ(settings.at("dim").at("from"), "preset small");
-  EXPECT_FALSE(settings.contains("memory"));
 }
 
 TEST(Config, PresetFlagsWorkWithAndWithoutACount) {

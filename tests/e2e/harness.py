@@ -58,7 +58,7 @@ class Running:
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def send(self, number):
-        self.process.send_signal(number)
+        os.kill(self.process.pid, number)  # send_signal would reap a process that has just ended
 
     def text(self, which=1):
         return self.paths[which].read_text(errors="replace")

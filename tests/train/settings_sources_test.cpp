@@ -147,8 +147,8 @@ TEST_F(Sources, MistakesInTheFileAreNamedWithTheirLine) {
   refused_with("line 1: 'nan' is not a number");
   file("layers = 99999999999");
   refused_with("is not a whole number from 1 to 1024");
-  file("memory = \"200MB\"");
-  refused_with("there is no setting 'memory'");
+  file("memory = \"much\"");
+  refused_with("is not a size");
   file("layers = [1");
   refused_with("run.toml line 1: ");
   file("\xff\xfe = 1");
