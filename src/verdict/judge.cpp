@@ -102,6 +102,35 @@ bool slows_down(std::span<const FloorPoint> points) {
          last.value < .95 * middle.value;
 }
 
+double step_at(std::span<const StepMark> marks, double time) {
+  const auto after = std::upper_bound(marks.begin() + 1, marks.end() - 1, time,
+                                      [](double t, const StepMark& mark) { return t < mark.time; });
+  const StepMark &a = *(after - 1), &b = *after;
+  return a.step + (b.step - a.step) * (time - a.time) / (b.time - a.time);
+}
+
+// A program that leaks by the step and changes its speed does not grow evenly over time. So the rate is
+// carried over by how steep the floor since `from` is against steps and how steep against time, both by
+// Theil's and Sen's slope; where the floor tells nothing, by the mean speed.
+std::optional<double> rate_per_step(double rate, std::span<const FloorPoint> floor, double from,
+                                    std::span<const StepMark> marks) {
+  if (marks.size() < 2) return std::nullopt;
+  const StepMark &first = marks.front(), &last = marks.back();
+  if (!(last.time > first.time && last.step > first.step)) return std::nullopt;
+  std::vector<FloorPoint> by_time, by_step;
+  for (const FloorPoint& p : floor) {
+    if (p.time < std::max(from, first.time) || p.time > last.time) continue;
+    const double step = step_at(marks, p.time);
+    if (!by_step.empty() && step <= by_step.back().time) continue;
+    by_time.push_back(p);
+    by_step.push_back({step, p.bytes});
+  }
+  if (by_time.size() >= least_points)
+    if (const double steep = slope_of(by_time).value, by = slope_of(by_step).value; steep > 0 && by > 0)
+      return rate * by / steep;
+  return rate * (last.time - first.time) / (last.step - first.step);
+}
+
 void too_few(Verdict& v, const CompactSeries& series) {
   if (v.samples < 2) return;
   const double interval = (series.last_time() - series.first_time()) / double(v.samples - 1);
@@ -168,7 +197,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
         v.rate * (series.last_time() - floor[floor.size() - 1 - ends / 2].time);  // up to the last sample
     if (v.rate > 0 && v.limit_bytes > 0)
       v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
-    if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;
+    v.rate_per_step = rate_per_step(v.rate, floor, v.onset, options.steps);
     return finished();
   }
   v.explanation = describe(c.benign);
@@ -177,7 +206,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   v.rate_low = (c.steady.rise - 2 * c.steady.rise_error) * best.base / span;
   v.rate_high = (c.steady.rise + 2 * c.steady.rise_error) * best.base / span;
   v.onset = start;
-  if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;
+  v.rate_per_step = rate_per_step(v.rate, {}, start, options.steps);
   const double could_be = v.ruled_out_rate * span / best.base;
   if (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction)) {
     v.kind = Kind::no_leak;
