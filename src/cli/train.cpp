@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
+#include "report/verdict_json.hpp"
 #include "train/trainer.hpp"
 
 namespace plimsoll::cli {
@@ -25,7 +26,7 @@ void print_json(const TrainResult& r) {
       {"time_to_first_step", r.seconds_to_first_step}, {"ms_per_step", r.milliseconds_per_step},
       {"predicted_ms_per_step", r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
       {"end", r.end == TrainResult::End::finished ? "finished" : r.end == TrainResult::End::interrupted ? "interrupted" : "diverged"},
-      {"out", r.folder}};
+      {"out", r.folder}, {"verdict", report::verdict_json(r.verdict)}};
   fmt::print("{}\n", out.dump());
 }
 
@@ -37,6 +38,7 @@ void print_text(const TrainResult& r) {
                r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor, 100 * (r.validation_loss / *r.floor - 1)) : "");
   fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n", format_bytes(r.rss_after_warmup),
              format_bytes(r.rss_end), format_bytes(r.rss_peak), r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
+  fmt::print("{}\n", r.verdict.sentence);
   if (r.end == TrainResult::End::interrupted) fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
   if (r.end == TrainResult::End::finished) fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }

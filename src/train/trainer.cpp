@@ -8,6 +8,8 @@
 #include "base/units.hpp"
 #include "base/file.hpp"
 #include "checkpoint/store.hpp"
+#include "observe/judgement.hpp"
+#include "observe/step_marks.hpp"
 #include "optim/schedule.hpp"
 #include "platform/allocations.hpp"
 #include "platform/memory.hpp"
@@ -15,6 +17,7 @@
 #include "record/metrics_file.hpp"
 #include "record/run_record.hpp"
 #include "record/sqlite_heap.hpp"
+#include "report/verdict_json.hpp"
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
@@ -70,6 +73,7 @@ class Trainer {
   void sample_now(uint64_t iteration);
   void save_now(uint64_t iteration);
   void report_save_error();
+  verdict::Verdict judge_self() const;
   void say(std::string_view text) { progress_.note(text); }
   TrainResult finish(TrainResult::End end, uint64_t iterations);
 
@@ -87,6 +91,8 @@ class Trainer {
   std::vector<int32_t> prompt_;
   Progress progress_;
   OwnMemory memory_;
+  observe::Series own_{8192};  // resident bytes at every step
+  observe::StepMarks marks_;
   StopRequest stop_;
   std::optional<CheckpointStore> store_;
   std::optional<RunRecord> record_;
@@ -248,6 +254,8 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   const bool val = std::isfinite(last_validation_);
   const uint64_t tokens = uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
   const uint64_t rss = memory_.resident();
+  own_.add(record_->now(), rss);
+  marks_.see(record_->now(), double(iteration));
   progress_.update({int(iteration), settings_.iterations, loss, floor_ ? *floor_ : last_validation_,
                     floor_ ? std::string_view("floor") : val ? std::string_view("val") : std::string_view(), schedule_.at(iteration - 1), tokens,
                     rss, runtime_.plan.total});
@@ -268,6 +276,14 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   }
   if (due(settings_.sample_every)) sample_now(iteration);
   if (due(settings_.checkpoint_every)) save_now(iteration);
+}
+
+verdict::Verdict Trainer::judge_self() const {
+  const uint64_t machine = machine_memory().total;
+  verdict::Options options;
+  options.limit_bytes = double(settings_.memory.empty() ? machine : parse_size(settings_.memory).of(machine));
+  options.steps = marks_.marks();
+  return verdict::judge(observe::samples_of(own_, std::numeric_limits<double>::infinity()), options);
 }
 
 TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
@@ -313,6 +329,8 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
     result.validation_loss = last_validation_;
   }
   result.rss_peak = memory_.peak();
+  result.verdict = judge_self();
+  record_->verdict(report::verdict_json(result.verdict).dump());
   record_->commit();
   return result;
 }

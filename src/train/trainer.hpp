@@ -6,6 +6,7 @@
 #include <string>
 
 #include "train/run_folder.hpp"
+#include "verdict/verdict.hpp"
 
 namespace plimsoll {
 
@@ -25,6 +26,7 @@ struct TrainResult {
   uint64_t plan_bytes = 0, plan_lower_bound_bytes = 0;
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
   std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
+  verdict::Verdict verdict;  // about this process's own memory
   std::string gemm;
   int threads = 1;
   std::string folder;
