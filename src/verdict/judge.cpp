@@ -102,6 +102,13 @@ bool slows_down(std::span<const FloorPoint> points) {
          last.value < .95 * middle.value;
 }
 
+// Has the growth since `from` lost much of its pace? Then, too, it may end.
+bool flattens(std::span<const FloorPoint> points, double from) {
+  while (!points.empty() && points.front().time < from) points = points.subspan(1);
+  const size_t half = points.size() / 2;
+  return half >= 4 && slope_of(points.last(half)).value < .7 * slope_of(points.first(half)).value;
+}
+
 double step_at(std::span<const StepMark> marks, double time) {
   const auto after = std::upper_bound(marks.begin() + 1, marks.end() - 1, time,
                                       [](double t, const StepMark& mark) { return t < mark.time; });
@@ -188,7 +195,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   const bool matters = c.leak.rise >= options.matter_fraction;
   v.growing = rises_lately(floor, options.matter_fraction / 2 * best.base);
   v.ruled_out_rate = (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * best.base / span;
-  const bool may_end = caution == Caution::while_running && slows_down(floor);
+  const bool may_end = caution == Caution::while_running && (slows_down(floor) || flattens(floor, v.onset));
   if (c.evidence > options.evidence && significant && matters && !may_end) {
     v.kind = Kind::leak;
     v.growing = true;
