@@ -1,11 +1,19 @@
 #!/usr/bin/env bash
-# Installs the Debian packages Plimsoll builds with; does nothing when they are all there.
+# Installs the Debian packages Plimsoll builds with; does nothing when they are all there. An argument names a
+# further set: fuzz, format, tidy.
 set -euo pipefail
 
 required=(g++ make cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
           libsqlite3-dev libxxhash-dev libgtest-dev librapidcheck-dev)
 # Each of these switches one feature on; without it the build still succeeds.
 optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 valgrind)
+case "${1:-}" in
+  "") ;;
+  fuzz) required+=(clang libclang-rt-14-dev) ;;
+  format) required=(clang-format) optional=() ;;
+  tidy) required+=(clang-tidy) ;;
+  *) echo "install-deps: unknown set '$1'; give nothing, fuzz, format or tidy" >&2; exit 2 ;;
+esac
 
 missing() {
   for package in "$@"; do
@@ -18,18 +26,26 @@ if ! command -v apt-get >/dev/null; then
   exit 0
 fi
 need=$(missing "${required[@]}")
-want=$(missing "${optional[@]}")
+want=$(missing ${optional[@]+"${optional[@]}"})
 [ -z "$need$want" ] && exit 0
 if [ "$(id -u)" -ne 0 ]; then
   [ -z "$need" ] && exit 0
   echo "install-deps: run as root, or install: $(echo $need)" >&2
   exit 1
 fi
-echo "install-deps: installing $(echo $need $want)" >&2
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-if [ -n "$need" ]; then apt-get install -y -qq --no-install-recommends $need >/dev/null; fi
-for package in $want; do
-  apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 ||
-    echo "install-deps: $package is not available; its feature is off" >&2
-done
+# A set of optional packages that cannot be had is asked for once, not at every build.
+tried=build/.install-deps-tried
+if [ -z "$need" ] && [ "$(cat "$tried" 2>/dev/null)" = "$want" ]; then exit 0; fi
+echo "install-deps: installing $(echo $need $want)" >&2
+install() { apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+apt-get update -qq || echo "install-deps: the package lists could not be renewed; going on with those here" >&2
+if [ -n "$need" ]; then install $need; fi
+# All at once is quickest; one by one only if that fails.
+if [ -n "$want" ] && ! install $want 2>/dev/null; then
+  for package in $want; do
+    install "$package" 2>/dev/null || echo "install-deps: $package is not available; its feature is off" >&2
+  done
+fi
+mkdir -p build
+missing ${optional[@]+"${optional[@]}"} > "$tried"

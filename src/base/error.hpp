@@ -21,7 +21,8 @@ struct InputError : Error {
   explicit InputError(const std::string& what) : Error(what, Exit::usage) {}
 };
 
-// fail("[plan] {} bytes do not fit; give --memory at least {}", need, least) throws Error; fail_input likewise.
+// fail("[plan] {} bytes do not fit; give --memory at least {}", need, least) throws Error; fail_input
+// likewise.
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(fmt::format(format, std::forward<Args>(args)...));

@@ -147,9 +147,14 @@ int OutputFile::write(const void* data, size_t bytes) {
 int OutputFile::sync_and_close() {
   int code = ask_hook(FileOperation::sync, name_);
   if (!code) code = code_of([&] { return ::fsync(descriptor_); });
-  int closed = ::close(descriptor_) < 0 && errno != EINTR ? errno : 0;
-  descriptor_ = -1;
+  int closed = close();
   return code ? code : closed;
+}
+
+int OutputFile::close() {
+  int code = ::close(descriptor_) < 0 && errno != EINTR ? errno : 0;
+  descriptor_ = -1;
+  return code;
 }
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
@@ -188,18 +193,23 @@ std::string read_file(const std::filesystem::path& path, uint64_t limit) {
   return text;
 }
 
-void write_durably(const std::filesystem::path& path, std::string_view text) {
+namespace {
+void replace_file(const std::filesystem::path& path, std::string_view text, bool durable) {
   std::string name = path.filename().string(), temporary = "." + name + ".tmp";
   Folder folder(path.has_parent_path() ? path.parent_path() : ".");
   OutputFile file;
   int code = file.create(folder, temporary.c_str());
   if (!code) code = file.write(text.data(), text.size());
-  if (!code) code = file.sync_and_close();
+  if (!code) code = durable ? file.sync_and_close() : file.close();
   if (!code) code = folder.rename(temporary.c_str(), name.c_str());
-  if (!code) code = folder.sync();
+  if (!code && durable) code = folder.sync();
   if (!code) return;
   (void)folder.remove_file(temporary.c_str());
   fail("cannot write '{}': {}", path.string(), error_text(code));
 }
+}  // namespace
+
+void write_durably(const std::filesystem::path& path, std::string_view text) { replace_file(path, text, true); }
+void write_atomically(const std::filesystem::path& path, std::string_view text) { replace_file(path, text, false); }
 
 }  // namespace plimsoll

@@ -63,6 +63,8 @@ class OutputFile {
   [[nodiscard]] int write(const void* data, size_t bytes);
   // The bytes are on the disk once this has returned 0.
   [[nodiscard]] int sync_and_close();
+  // Leaves that to the system: they survive this process, not a power failure.
+  [[nodiscard]] int close();
 
  private:
   int descriptor_ = -1;
@@ -94,5 +96,7 @@ std::string read_file(const std::filesystem::path& path, uint64_t limit);
 // Replaces `path` by `text`: after a crash it holds either the old text or the new. Error when it cannot be
 // written.
 void write_durably(const std::filesystem::path& path, std::string_view text);
+// The same for a crash of this process; nothing is waited for.
+void write_atomically(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace plimsoll

@@ -13,10 +13,12 @@ struct Unit {
   std::string_view name;
   double factor;
 };
-constexpr Unit size_units[] = {{"", 1},       {"B", 1},       {"kB", 1e3},      {"KB", 1e3},        {"MB", 1e6},
-                               {"GB", 1e9},   {"TB", 1e12},   {"K", 1e3},       {"M", 1e6},         {"G", 1e9},
-                               {"T", 1e12},   {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}, {"TiB", 1099511627776.}};
-constexpr Unit time_units[] = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+constexpr Unit size_units[] = {
+    {"", 1},     {"B", 1},       {"kB", 1e3},       {"KB", 1e3},          {"MB", 1e6},
+    {"GB", 1e9}, {"TB", 1e12},   {"K", 1e3},        {"M", 1e6},           {"G", 1e9},
+    {"T", 1e12}, {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}, {"TiB", 1099511627776.}};
+constexpr Unit time_units[] = {{"", 1},     {"ms", 1e-3}, {"s", 1},    {"m", 60},
+                               {"min", 60}, {"h", 3600},  {"d", 86400}};
 
 // Splits "1.5GiB" into 1.5 and "GiB"; a negative, infinite or missing number gives -1.
 std::pair<double, std::string_view> split(std::string_view text) {
@@ -32,7 +34,8 @@ std::pair<double, std::string_view> split(std::string_view text) {
 
 Size parse_size(std::string_view text) {
   auto [number, unit] = split(text);
-  if (number >= 0 && unit == "%" && number <= 100) return {.bytes = 0, .share = number / 100, .is_share = true};
+  if (number >= 0 && unit == "%" && number <= 100)
+    return {.bytes = 0, .share = number / 100, .is_share = true};
   if (number >= 0)
     for (const Unit& u : size_units)
       if (unit == u.name && number * u.factor < 9.2e18)
@@ -42,7 +45,8 @@ Size parse_size(std::string_view text) {
 
 uint64_t parse_bytes(std::string_view text) {
   Size size = parse_size(text);
-  if (size.is_share) fail_input("'{}' is a percentage where a size is needed; write it like 512MB or 1.5GiB", text);
+  if (size.is_share)
+    fail_input("'{}' is a percentage where a size is needed; write it like 512MB or 1.5GiB", text);
   return size.bytes;
 }
 

@@ -12,18 +12,21 @@ struct Size {
   double share = 0;  // 0..1 where the text ended in %
   bool is_share = false;
   // The size in bytes, once `total` is known.
-  uint64_t of(uint64_t total) const { return is_share ? static_cast<uint64_t>(share * double(total)) : bytes; }
+  uint64_t of(uint64_t total) const {
+    return is_share ? static_cast<uint64_t>(share * double(total)) : bytes;
+  }
 };
 
-// B, kB/KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB of 1024; a bare number is bytes. InputError otherwise.
+// B, kB/KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB of 1024; a bare number is bytes. InputError
+// otherwise.
 Size parse_size(std::string_view text);
 // `parse_size` that refuses a percentage.
 uint64_t parse_bytes(std::string_view text);
 // ms, s, m, h, d; a bare number is seconds. InputError otherwise. Returns seconds.
 double parse_duration(std::string_view text);
 
-std::string format_bytes(uint64_t bytes);      // 13.1 MB
-std::string format_duration(double seconds);   // 1h 04m, 3m 20s, 4.2s
-std::string format_count(uint64_t count);      // 422,560
+std::string format_bytes(uint64_t bytes);     // 13.1 MB
+std::string format_duration(double seconds);  // 1h 04m, 3m 20s, 4.2s
+std::string format_count(uint64_t count);     // 422,560
 
 }  // namespace plimsoll

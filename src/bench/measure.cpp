@@ -12,6 +12,7 @@
 #include "kernels/gemm/backend.hpp"
 #include "model/program.hpp"
 #include "platform/memory.hpp"
+#include "train/runtime.hpp"
 
 namespace plimsoll::bench {
 namespace {
@@ -84,7 +85,8 @@ Training measure_training(const Config& config, const Options& options) {
   check(config);
   ProgramOptions wanted;
   wanted.shape = config.shape();
-  wanted.batch = config.batch;
+  wanted.batch = fast_micro_batch(int(config.batch), int(config.context), int(config.dim));
+  wanted.accumulate = int(config.batch / wanted.batch);
   wanted.adamw = {.weight_decay = .1f};
   wanted.generate = false;
   Training result;
@@ -94,10 +96,11 @@ Training measure_training(const Config& config, const Options& options) {
   const int64_t count = (*model.program.graph)[model.program.tokens].type.elements();
   uint64_t step = 0;
   auto train = [&] {
-    run.run(model.program.train, Moment{.step = step, .learning_rate = 3e-4f}, [&](int) {
+    run.run(model.program.train, Moment{.step = step, .learning_rate = 3e-4f}, [&](int micro) {
       const CounterRng rng(step, Stream::windows);
       for (int64_t i = 0; i < count; ++i)
-        run.tokens(model.program.tokens)[i] = int32_t(rng.below(uint64_t(i), uint64_t(config.vocab)));
+        run.tokens(model.program.tokens)[i] =
+            int32_t(rng.below(uint64_t(micro * count + i), uint64_t(config.vocab)));
     });
     ++step;
   };

@@ -1,11 +1,11 @@
 // Saves checkpoints into one run folder: durably, from memory set aside beforehand, keeping the last few and
 // the best.
 //
-//   CheckpointStore store("runs/small", resumed_step);         // locks the folder, sweeps what a crash left
-//   behind store.prepare(model, optimizer, 1 << 16, staging);         // everything save() needs is allocated
-//   here store.save(step, state_json, is_best);                     // no allocation; returns early when
-//   there is staging if (auto error = store.take_error()) warn(*error);         // a full disk is told here,
-//   and the run goes on store.wait();                                              // before leaving
+//   CheckpointStore store("runs/small", resumed_step);    // locks the folder, sweeps what a crash left behind
+//   store.prepare(model, optimizer, 1 << 16, staging);    // everything save() needs is allocated here
+//   store.save(step, state_json, is_best);                // no allocation; returns early when there is staging
+//   if (auto error = store.take_error()) warn(*error);    // a full disk is told here, and the run goes on
+//   store.wait();                                         // before leaving
 #pragma once
 #include <cstddef>
 #include <cstdint>

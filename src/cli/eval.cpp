@@ -30,24 +30,32 @@ void run() {
   const Settings& settings = saved.state.settings;
   const auto corpus = corpus_for(saved.state);
   const Evaluation windows = final_windows(*corpus, settings.context);
-  LoadedModel model(saved, {.generate = false, .evaluate_batch = settings.batch, .threads = threads, .gemm = gemm});
+  LoadedModel model(saved,
+                    {.generate = false, .evaluate_batch = settings.batch, .threads = threads, .gemm = gemm});
   const double loss = evaluate(model.runtime, windows);
   const auto floor = corpus->floor(settings.context);
   if (as_json) {
-    nlohmann::ordered_json out = {{"loss", loss}, {"perplexity", std::exp(loss)}, {"bits_per_token", loss / std::log(2.)}, {"tokens", windows.targets()},
-                                  {"entropy_floor", floor ? nlohmann::ordered_json(*floor) : nullptr}, {"step", saved.checkpoint.step}};
+    nlohmann::ordered_json out = {{"loss", loss},
+                                  {"perplexity", std::exp(loss)},
+                                  {"bits_per_token", loss / std::log(2.)},
+                                  {"tokens", windows.targets()},
+                                  {"entropy_floor", floor ? nlohmann::ordered_json(*floor) : nullptr},
+                                  {"step", saved.checkpoint.step}};
     fmt::print("{}\n", out.dump());
     return;
   }
-  fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} tokens of {}\n", loss, loss / std::log(2.), std::exp(loss),
-             format_count(windows.targets()), corpus->description());
+  fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} tokens of {}\n", loss,
+             loss / std::log(2.), std::exp(loss), format_count(windows.targets()), corpus->description());
   if (floor) fmt::print("Entropy floor: {:.4f} (+{:.1f} %)\n", *floor, 100 * (loss / *floor - 1));
 }
 
-Command command(40, "eval", "measure a trained model's loss",
-                "plimsoll eval runs/nano --data other.txt", [](CLI::App& app) {
+Command command(40, "eval", "measure a trained model's loss", "plimsoll eval runs/nano --data other.txt",
+                [](CLI::App& app) {
                   app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
-                  app.add_option("--data", data, "text to measure on (its last tenth, as in training); default: the run's own data")->type_name("FILE|DIR");
+                  app.add_option(
+                         "--data", data,
+                         "text to measure on (its last tenth, as in training); default: the run's own data")
+                      ->type_name("FILE|DIR");
                   app.add_flag("--all", everything, "with --data: all of it, not only the last tenth");
                   app.add_option("--threads", threads, "0: every core")->type_name("N");
                   app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");

@@ -13,6 +13,15 @@ namespace plimsoll::cli {
 int exit_code = 0;
 
 namespace {
+constexpr const char* exit_codes =
+    "Exit codes:\n"
+    "  0    done\n"
+    "  1    failed\n"
+    "  2    wrong usage or bad input: one line says what, and what to do\n"
+    "  10   leak found, where asked to fail on it\n"
+    "  11   stopped by the guard, checkpoint saved\n"
+    "  130  interrupted, state saved";
+
 struct Registered {
   int rank;
   std::string name, summary, example;
@@ -71,13 +80,11 @@ static int run(int argc, char** argv) {
   CLI::App app{"plimsoll: training runs whose memory is known, flat and explained", "plimsoll"};
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 10 leak found, 11 stopped by the guard,\n"
-      "130 interrupted with state saved. `plimsoll COMMAND --help` shows options and an example.");
+  app.footer(std::string(exit_codes) + "\n\n`plimsoll COMMAND --help` shows a command's options and an example.");
   std::sort(registry().begin(), registry().end(), [](auto& a, auto& b) { return a.rank < b.rank; });
   for (auto& command : registry()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->footer("Example:\n  " + command.example);
+    sub->footer("Example:\n  " + command.example + "\n\n" + exit_codes);
     sub->get_formatter()->column_width(36);
     command.setup(*sub);
   }

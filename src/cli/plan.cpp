@@ -44,14 +44,20 @@ void print_sweep(const Settings& settings, int vocab, const Speed& speed) {
   if (as_json) {
     nlohmann::ordered_json out;
     for (const Way& way : best)
-      out["ways"].push_back({{"memory_bytes", way.plan_bytes + overhead}, {"plan_bytes", way.plan_bytes}, {"predicted_ms_per_step", way.seconds * 1e3},
-                             {"micro_batch", way.micro_batch}, {"recompute", recompute_text(way.recompute)}, {"loss_rows", way.loss_rows},
+      out["ways"].push_back({{"memory_bytes", way.plan_bytes + overhead},
+                             {"plan_bytes", way.plan_bytes},
+                             {"predicted_ms_per_step", way.seconds * 1e3},
+                             {"micro_batch", way.micro_batch},
+                             {"recompute", recompute_text(way.recompute)},
+                             {"loss_rows", way.loss_rows},
                              {"staging", way.staging}});
     fmt::print("{}\n", out.dump());
     return;
   }
   fmt::print("{:>12}  {:>12}  {}\n", "--memory", "ms a step", "how");
-  for (const Way& way : best) fmt::print("{:>12}  {:>12.2f}  {}\n", format_bytes(way.plan_bytes + overhead), way.seconds * 1e3, way.text());
+  for (const Way& way : best)
+    fmt::print("{:>12}  {:>12.2f}  {}\n", format_bytes(way.plan_bytes + overhead), way.seconds * 1e3,
+               way.text());
   if (!svg.empty()) fmt::print("Drawn in {}\n", svg);
 }
 
@@ -67,33 +73,52 @@ void run() {
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, plan_svg(graph, run.plan));
   if (as_json) {
-    nlohmann::ordered_json out = {{"preset", settings.preset},          {"parameters", run.program.model->count()}, {"plan_bytes", run.plan.total},
-                                  {"plan_lower_bound_bytes", run.plan.lower_bound}, {"process_bytes", run.plan.total + overhead},
-                                  {"persistent_bytes", run.plan.persistent}, {"transient_bytes", run.plan.transient},
-                                  {"scratch_bytes", run.plan.total - run.plan.scratch_offset}, {"threads", run.plan.threads},
-                                  {"nodes", graph.lists()[0].nodes().size()}, {"micro_batch", way.micro_batch},
-                                  {"recompute", recompute_text(way.recompute)}, {"loss_rows", way.loss_rows}, {"predicted_ms_per_step", way.seconds * 1e3}};
+    nlohmann::ordered_json out = {{"preset", settings.preset},
+                                  {"parameters", run.program.model->count()},
+                                  {"plan_bytes", run.plan.total},
+                                  {"plan_lower_bound_bytes", run.plan.lower_bound},
+                                  {"process_bytes", run.plan.total + overhead},
+                                  {"persistent_bytes", run.plan.persistent},
+                                  {"transient_bytes", run.plan.transient},
+                                  {"scratch_bytes", run.plan.total - run.plan.scratch_offset},
+                                  {"threads", run.plan.threads},
+                                  {"nodes", graph.lists()[0].nodes().size()},
+                                  {"micro_batch", way.micro_batch},
+                                  {"recompute", recompute_text(way.recompute)},
+                                  {"loss_rows", way.loss_rows},
+                                  {"predicted_ms_per_step", way.seconds * 1e3}};
     for (int r = 0; r < role_count; ++r) out["roles"][role_name(Role(r))] = run.plan.by_role[size_t(r)];
     for (const auto& [id, place] : largest(graph, run.plan, 10))
-      out["largest"].push_back({{"name", graph[id].name}, {"role", role_name(graph[id].role)}, {"bytes", place.bytes}, {"offset", place.offset}});
+      out["largest"].push_back({{"name", graph[id].name},
+                                {"role", role_name(graph[id].role)},
+                                {"bytes", place.bytes},
+                                {"offset", place.offset}});
     fmt::print("{}\n", out.dump());
     return;
   }
-  fmt::print("{}: {} parameters, batch {} x {}, context {}, {} nodes a step\n{}\n", settings.preset, format_count(run.program.model->count()),
-             settings.batch, settings.accumulate, settings.context, graph.lists()[0].nodes().size(), plan_table(run.plan));
-  fmt::print("Whole process: {} | {} | predicted {:.2f} ms a step\n{}\n", format_bytes(run.plan.total + overhead), way.text(), way.seconds * 1e3,
+  fmt::print("{}: {} parameters, batch {} x {}, context {}, {} nodes a step\n{}\n", settings.preset,
+             format_count(run.program.model->count()), settings.batch, settings.accumulate, settings.context,
+             graph.lists()[0].nodes().size(), plan_table(run.plan));
+  fmt::print("Whole process: {} | {} | predicted {:.2f} ms a step\n{}\n",
+             format_bytes(run.plan.total + overhead), way.text(), way.seconds * 1e3,
              largest_values(graph, run.plan, 10));
   if (!svg.empty()) fmt::print("Drawn in {}\n", svg);
 }
 
-Command command(20, "plan", "show the memory of a run before training: by role, the largest values, a picture",
-                "plimsoll plan --baby --data input.txt --svg plan.svg\n  plimsoll plan --gpt2 --memory 3GB\n  plimsoll plan --baby --sweep --svg sweep.svg", [](CLI::App& app) {
-                  app.add_flag("--json", as_json, "print one JSON object");
-                  app.add_flag("--sweep", sweep, "the curve of memory against predicted time, for choosing a --memory");
-                  app.add_option("--svg", svg, "draw the plan (time across, offsets up, a rectangle a value), or with --sweep the curve")->type_name("FILE");
-                  add_settings(app, sources);
-                  app.callback(run);
-                });
+Command command(
+    20, "plan", "show the memory of a run before training: by role, the largest values, a picture",
+    "plimsoll plan --baby --data input.txt --svg plan.svg\n  plimsoll plan --gpt2 --memory 3GB\n  plimsoll "
+    "plan --baby --sweep --svg sweep.svg",
+    [](CLI::App& app) {
+      app.add_flag("--json", as_json, "print one JSON object");
+      app.add_flag("--sweep", sweep, "the curve of memory against predicted time, for choosing a --memory");
+      app.add_option(
+             "--svg", svg,
+             "draw the plan (time across, offsets up, a rectangle a value), or with --sweep the curve")
+          ->type_name("FILE");
+      add_settings(app, sources);
+      app.callback(run);
+    });
 
 }  // namespace
 }  // namespace plimsoll::cli

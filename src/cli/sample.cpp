@@ -21,7 +21,8 @@ SamplingOptions options{.temperature = 0.8};
 
 void check() {
   if (length < 1) fail_input("--length {} is not positive", length);
-  if (!(options.temperature >= 0)) fail_input("--temperature {} is negative; 0 takes the likeliest token", options.temperature);
+  if (!(options.temperature >= 0))
+    fail_input("--temperature {} is negative; 0 takes the likeliest token", options.temperature);
   if (options.top_k < 0) fail_input("--top-k {} is negative; 0 takes all tokens", options.top_k);
   if (!(options.top_p > 0 && options.top_p <= 1)) fail_input("--top-p {} is not in (0, 1]", options.top_p);
   if (threads < 0) fail_input("--threads {} is negative; 0 takes every core", threads);
@@ -61,13 +62,15 @@ void run() {
   const Tokenizer& tokenizer = saved.state.tokenizer;
   if (prompt.empty()) prompt = saved.state.settings.prompt;
   std::vector<int32_t> tokens = tokenizer.encode(prompt);
-  if (tokens.empty()) tokens = {std::max(0, tokenizer.kind() == Tokenizer::Kind::bytes ? '\n' : tokenizer.token_of(U'\n'))};
+  if (tokens.empty())
+    tokens = {std::max(0, tokenizer.kind() == Tokenizer::Kind::bytes ? '\n' : tokenizer.token_of(U'\n'))};
   LoadedModel model(saved, {.generate = true, .evaluate_batch = 0, .threads = threads, .gemm = gemm});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (interactive) return converse(generator, tokenizer);
   if (as_json) {
     const std::string text(generator.generate(tokens, length, options));
-    const nlohmann::ordered_json out = {{"text", text}, {"prompt", prompt}, {"step", saved.checkpoint.step}, {"seed", options.seed}};
+    const nlohmann::ordered_json out = {
+        {"text", text}, {"prompt", prompt}, {"step", saved.checkpoint.step}, {"seed", options.seed}};
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
@@ -75,21 +78,25 @@ void run() {
   write_stream(generator, tokenizer, tokens);
 }
 
-Command command(30, "sample", "write text with a trained model",
-                "plimsoll sample runs/small --prompt 'the cat' --length 300 --temperature 0.7 --top-k 20", [](CLI::App& app) {
-                  app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
-                  app.add_option("--prompt", prompt, "how the text begins")->type_name("TEXT");
-                  app.add_flag("--interactive", interactive, "ask for one beginning after the other");
-                  app.add_option("--length", length, "tokens to write (200)")->type_name("N");
-                  app.add_option("--temperature", options.temperature, "0: always the likeliest token (0.8)")->type_name("X");
-                  app.add_option("--top-k", options.top_k, "only the K likeliest tokens; 0: all")->type_name("K");
-                  app.add_option("--top-p", options.top_p, "only the likeliest tokens that hold share P (1)")->type_name("P");
-                  app.add_option("--seed", options.seed, "the same seed writes the same text (1)")->type_name("N");
-                  app.add_option("--threads", threads, "0: every core")->type_name("N");
-                  app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
-                  app.add_flag("--json", as_json, "print one JSON object");
-                  app.callback(run);
-                });
+Command command(
+    30, "sample", "write text with a trained model",
+    "plimsoll sample runs/small --prompt 'the cat' --length 300 --temperature 0.7 --top-k 20",
+    [](CLI::App& app) {
+      app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
+      app.add_option("--prompt", prompt, "how the text begins")->type_name("TEXT");
+      app.add_flag("--interactive", interactive, "ask for one beginning after the other");
+      app.add_option("--length", length, "tokens to write (200)")->type_name("N");
+      app.add_option("--temperature", options.temperature, "0: always the likeliest token (0.8)")
+          ->type_name("X");
+      app.add_option("--top-k", options.top_k, "only the K likeliest tokens; 0: all")->type_name("K");
+      app.add_option("--top-p", options.top_p, "only the likeliest tokens that hold share P (1)")
+          ->type_name("P");
+      app.add_option("--seed", options.seed, "the same seed writes the same text (1)")->type_name("N");
+      app.add_option("--threads", threads, "0: every core")->type_name("N");
+      app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
+      app.add_flag("--json", as_json, "print one JSON object");
+      app.callback(run);
+    });
 
 }  // namespace
 }  // namespace plimsoll::cli

@@ -16,31 +16,54 @@ bool as_json = false;
 
 void print_json(const TrainResult& r) {
   nlohmann::ordered_json out = {
-      {"iterations", r.iterations}, {"parameters", r.parameters}, {"loss", r.loss}, {"val_loss", r.validation_loss},
+      {"iterations", r.iterations},
+      {"parameters", r.parameters},
+      {"loss", r.loss},
+      {"val_loss", r.validation_loss},
       {"entropy_floor", r.floor ? nlohmann::ordered_json(*r.floor) : nullptr},
-      {"iterations_per_second", r.iterations_per_second}, {"tokens_per_second", r.tokens_per_second}, {"plan_bytes", r.plan_bytes},
-      {"plan_lower_bound_bytes", r.plan_lower_bound_bytes}, {"rss_after_warmup_bytes", r.rss_after_warmup}, {"rss_end_bytes", r.rss_end},
+      {"iterations_per_second", r.iterations_per_second},
+      {"tokens_per_second", r.tokens_per_second},
+      {"plan_bytes", r.plan_bytes},
+      {"plan_lower_bound_bytes", r.plan_lower_bound_bytes},
+      {"rss_after_warmup_bytes", r.rss_after_warmup},
+      {"rss_end_bytes", r.rss_end},
       {"peak_rss_bytes", r.rss_peak},
-      {"allocations_after_warmup", r.allocations_after_warmup ? nlohmann::ordered_json(*r.allocations_after_warmup) : nullptr},
-      {"gemm", r.gemm}, {"threads", r.threads}, {"val_tokens", r.validation_targets}, {"seconds", r.seconds},
-      {"time_to_first_step", r.seconds_to_first_step}, {"ms_per_step", r.milliseconds_per_step},
-      {"predicted_ms_per_step", r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
-      {"end", r.end == TrainResult::End::finished ? "finished" : r.end == TrainResult::End::interrupted ? "interrupted" : "diverged"},
-      {"out", r.folder}, {"verdict", report::verdict_json(r.verdict)}};
+      {"allocations_after_warmup",
+       r.allocations_after_warmup ? nlohmann::ordered_json(*r.allocations_after_warmup) : nullptr},
+      {"gemm", r.gemm},
+      {"threads", r.threads},
+      {"val_tokens", r.validation_targets},
+      {"seconds", r.seconds},
+      {"time_to_first_step", r.seconds_to_first_step},
+      {"ms_per_step", r.milliseconds_per_step},
+      {"predicted_ms_per_step",
+       r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
+      {"end", r.end == TrainResult::End::finished      ? "finished"
+              : r.end == TrainResult::End::interrupted ? "interrupted"
+                                                       : "diverged"},
+      {"out", r.folder},
+      {"verdict", report::verdict_json(r.verdict)}};
   fmt::print("{}\n", out.dump());
 }
 
 void print_text(const TrainResult& r) {
-  fmt::print("Done: {} iterations in {} | {:.1f} it/s, {} tokens/s\n", format_count(r.iterations), format_duration(r.seconds),
-             r.iterations_per_second, format_count(uint64_t(r.tokens_per_second)));
+  fmt::print("Done: {} iterations in {} | {:.1f} it/s, {} tokens/s\n", format_count(r.iterations),
+             format_duration(r.seconds), r.iterations_per_second,
+             format_count(uint64_t(r.tokens_per_second)));
   if (r.end == TrainResult::End::finished)
-    fmt::print("Loss: {:.4f} | Validation loss: {:.4f} over {} tokens{}\n", r.loss, r.validation_loss, format_count(r.validation_targets),
-               r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor, 100 * (r.validation_loss / *r.floor - 1)) : "");
-  fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n", format_bytes(r.rss_after_warmup),
-             format_bytes(r.rss_end), format_bytes(r.rss_peak), r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
+    fmt::print("Loss: {:.4f} | Validation loss: {:.4f} over {} tokens{}\n", r.loss, r.validation_loss,
+               format_count(r.validation_targets),
+               r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor,
+                                     100 * (r.validation_loss / *r.floor - 1))
+                       : "");
+  fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
+             format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
+             r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
   fmt::print("{}\n", r.verdict.sentence);
-  if (r.end == TrainResult::End::interrupted) fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
-  if (r.end == TrainResult::End::finished) fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
+  if (r.end == TrainResult::End::interrupted)
+    fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
+  if (r.end == TrainResult::End::finished)
+    fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }
 
 void run() {
@@ -51,9 +74,11 @@ void run() {
 }
 
 Command command(10, "train", "train a model, or resume a run",
-                "plimsoll train --small 5000\n  plimsoll train --nano --data input.txt --out runs/mine --json\n  plimsoll train --resume runs/mine",
+                "plimsoll train --small 5000\n  plimsoll train --nano --data input.txt --out runs/mine "
+                "--json\n  plimsoll train --resume runs/mine",
                 [](CLI::App& app) {
-                  app.add_flag("--json", as_json, "print one JSON object at the end; everything else goes to stderr");
+                  app.add_flag("--json", as_json,
+                               "print one JSON object at the end; everything else goes to stderr");
                   add_settings(app, sources);
                   app.callback(run);
                 });

@@ -48,7 +48,7 @@ void Relay::read_more() {
 void Relay::write_pending() {
   ssize_t put = write(to_, pending_.data() + written_, std::min(pending_.size() - written_, piece_));
   if (put < 0 && errno != EAGAIN && errno != EINTR) {
-    broken_ = errno == EPIPE;
+    broken_ = true;
     from_ = -1;
     return;
   }

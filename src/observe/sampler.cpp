@@ -84,7 +84,7 @@ void Sampler::follow(double now) {
 
 void Sampler::update(Process& process, Tracked& tracked, proc::Stat& stat) {
   process.parent = stat.parent;
-  process.state = stat.state;
+  process.state = stat.exiting && stat.state != 'Z' ? 'X' : stat.state;
   process.threads = stat.threads;
   process.cpu_seconds = double(stat.cpu_ticks) / proc::ticks_per_second();
   process.name = std::move(stat.name);

@@ -199,7 +199,9 @@ void Watch::notice_gap(double time) {
 
 // Holds the newest samples back; those older are judged for good.
 void Watch::keep(const Snapshot& snapshot) {
-  late_.push_back({snapshot.time, snapshot.bytes, snapshot.processes.size()});
+  size_t living = size_t(std::count_if(snapshot.processes.begin(), snapshot.processes.end(),
+                                       [](const Process& process) { return !process.zombie(); }));
+  late_.push_back({snapshot.time, snapshot.bytes, living});
   if (late_.size() > 12) {
     tree_.add(late_.front().time, late_.front().bytes);
     late_.pop_front();

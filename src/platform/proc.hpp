@@ -28,7 +28,8 @@ struct Stat {
   std::string name;  // as the process set it: parentheses, newlines and escape codes included
   char state = '?';
   int parent = 0, group = 0, session = 0, threads = 0;
-  uint64_t faults = 0;  // minor + major; unchanged faults mean no page was added
+  bool exiting = false;  // giving its memory back: what is left of it says nothing
+  uint64_t faults = 0;   // minor + major; unchanged faults mean no page was added
   uint64_t cpu_ticks = 0;
   uint64_t resident_pages = 0;
 };

@@ -47,6 +47,9 @@ std::optional<Stat> parse_stat(std::string_view content) {
       case 6:
         stat.session = small;
         break;
+      case 9:
+        stat.exiting = (positive & 4) != 0;  // PF_EXITING
+        break;
       case 10:
       case 12:
         stat.faults += positive;

@@ -8,10 +8,20 @@
 
 namespace plimsoll {
 
+namespace {
+// A damaged file is bad input; all else went wrong here.
+[[noreturn]] void fail_with(sqlite3* database, const char* sql) {
+  const int code = sqlite3_errcode(database) & 0xff;
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+    fail_input("[record] {} is damaged: {}", sqlite3_db_filename(database, nullptr), sqlite3_errmsg(database));
+  fail("[record] {} in: {}", sqlite3_errmsg(database), sql);
+}
+}  // namespace
+
 Statement::Statement(sqlite3* database, const char* sql) {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v3(database, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK)
-    fail("[record] {} in: {}", sqlite3_errmsg(database), sql);
+    fail_with(database, sql);
   statement_.reset(statement);
 }
 
@@ -89,14 +99,13 @@ Database open_database(const std::filesystem::path& path, int flags) {
 }
 
 void execute(sqlite3* database, const char* sql) {
-  if (sqlite3_exec(database, sql, nullptr, nullptr, nullptr) != SQLITE_OK)
-    fail("[record] {} in: {}", sqlite3_errmsg(database), sql);
+  if (sqlite3_exec(database, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail_with(database, sql);
 }
 
 int64_t query_integer(sqlite3* database, const char* sql) {
   Statement statement(database, sql);
   const int64_t value = statement.row() ? statement.integer_at(0) : 0;
-  if (statement.done() != SQLITE_OK) fail("[record] {} in: {}", sqlite3_errmsg(database), sql);
+  if (statement.done() != SQLITE_OK) fail_with(database, sql);
   return value;
 }
 

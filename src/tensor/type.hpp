@@ -1,4 +1,5 @@
-// What a buffer holds: element type and shape. Shapes have at most four dimensions and never change after recording.
+// What a buffer holds: element type and shape. Shapes have at most four dimensions and never change after
+// recording.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,7 +16,8 @@ class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<int64_t> dims) {
-    if (dims.size() > dims_.size()) fail("[shape] {} dimensions; at most {} are supported", dims.size(), dims_.size());
+    if (dims.size() > dims_.size())
+      fail("[shape] {} dimensions; at most {} are supported", dims.size(), dims_.size());
     for (int64_t d : dims) {
       if (d < 1) fail("[shape] dimension {} is not positive", d);
       dims_[static_cast<size_t>(rank_++)] = d;

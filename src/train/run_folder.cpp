@@ -1,5 +1,9 @@
 #include "train/run_folder.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "data/text_corpus.hpp"
@@ -50,6 +54,7 @@ Start find_start(const SettingsSources& sources) {
       start.state.settings = resolve(sources, &saved.settings);
       if (auto difference = first_difference(saved.settings, start.state.settings)) fail_input("--resume {}: {}", from.string(), *difference);
     } else {
+      if (!fs::is_empty(from, ignored)) fail_input("--resume {}: there is no run in it; start one with --out FOLDER", from.string());
       start.state.settings = resolve(sources);
     }
     start.notes.push_back(fmt::format("{} has no checkpoint yet; starting from the beginning", from.string()));
@@ -93,6 +98,57 @@ void bind_data(Start& start, const Corpus& corpus) {
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
   if (state.vocab < corpus.vocabulary())
     fail_input("vocab: {} is too few for the data's {} characters; leave --vocab out", state.vocab, corpus.vocabulary());
+}
+
+void check_metrics(const fs::path& file, const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path home = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (fs::is_directory(file, ignored)) fail_input("--metrics {}: that is a folder; name a file", file.string());
+  if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
+  const bool there = fs::exists(file, ignored);
+  if (::access((there ? file : home).c_str(), W_OK) != 0)
+    fail_input("--metrics {}: {}; name a file in a folder that can be written", file.string(), error_text(errno));
+}
+
+void make_run_folder(const fs::path& folder, std::string_view run_json) {
+  std::error_code error;
+  auto check = [&] {
+    if (error) fail_input("--out {}: {}; name a folder that can be written", folder.string(), error.message());
+  };
+  if (fs::exists(folder, error)) {
+    if (::access(folder.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+    check();
+    if (!fs::exists(folder / "run.json", error)) write_atomically(folder / "run.json", run_json);
+    return;
+  }
+  fs::path whole = fs::absolute(folder, error).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  fs::create_directories(whole.parent_path(), error);
+  check();
+  const fs::path temporary = whole.parent_path() / fmt::format(".{}.tmp", whole.filename().string());
+  fs::create_directory(temporary, error);
+  check();
+  write_atomically(temporary / "run.json", run_json);
+  fs::rename(temporary, whole, error);
+  check();
+}
+
+RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::string>& notes) {
+  const fs::path path = folder / "run.db";
+  const RecordOptions options{.kind = RunKind::train};
+  try {
+    return RunRecord::resume(path, options, step);
+  } catch (const InputError& damage) {
+    std::error_code error;
+    if (!fs::exists(path, error)) throw;
+    const std::string aside = path.string() + ".damaged";
+    fs::rename(path, aside, error);
+    if (error) throw;
+    fs::rename(path.string() + "-wal", aside + "-wal", error);
+    fs::remove(path.string() + "-shm", error);
+    notes.push_back(fmt::format("{}; the record is put aside as {} and begun anew", damage.what(), aside));
+  }
+  return RunRecord::resume(path, options, step);
 }
 
 SavedModel find_model(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 
 #include "checkpoint/load.hpp"
 #include "data/corpus.hpp"
+#include "record/run_record.hpp"
 #include "train/settings_sources.hpp"
 #include "train/state.hpp"
 
@@ -32,6 +33,17 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
 // Settles what depends on the data: tokenizer, vocabulary, fingerprint. InputError where a resumed run's data or
 // settings do not agree with what was saved.
 void bind_data(Start& start, const Corpus& corpus);
+
+// InputError where metrics cannot be written, before anything is.
+void check_metrics(const std::filesystem::path& file, const std::filesystem::path& folder);
+
+// Makes the folder of a run with its run.json at once: whoever sees the folder can continue the run. A folder that is
+// there already only gets the file, where it has none. InputError where it cannot be written.
+void make_run_folder(const std::filesystem::path& folder, std::string_view run_json);
+
+// The record of the run in `folder`, going on after `step`. A damaged one is put aside, with a note: no run is lost for
+// its log.
+RunRecord open_record(const std::filesystem::path& folder, int64_t step, std::vector<std::string>& notes);
 
 // The model and tokenizer of a run or checkpoint, for sampling and evaluation.
 struct SavedModel {

@@ -29,8 +29,8 @@ Mapping mapping_for(uint64_t bytes) {
 
 }  // namespace
 
-int fast_micro_batch(int batch, int context) {
-  constexpr int tokens = 1024;
+int fast_micro_batch(int batch, int context, int dim) {
+  const int tokens = dim <= 512 ? 512 : 1024;
   int micro = batch;
   while (micro > 1 && (batch % micro || micro * context > tokens)) --micro;
   return micro;
@@ -41,7 +41,7 @@ ProgramOptions program_options(const Settings& s, int vocab) {
   o.shape = {.layers = s.layers, .heads = s.heads, .dim = s.dim, .ff = s.ff, .context = s.context, .vocab = vocab,
              .tied = s.tied, .head_bias = s.head_bias, .positions = s.positions};
   // A step is batch x accumulate windows, computed micro_batch at a time.
-  o.batch = s.micro_batch > 0 ? s.micro_batch : fast_micro_batch(s.batch, s.context);
+  o.batch = s.micro_batch > 0 ? s.micro_batch : fast_micro_batch(s.batch, s.context, s.dim);
   o.accumulate = s.accumulate * s.batch / static_cast<int>(o.batch);
   o.loss_rows = s.loss_rows;
   if (const auto choice = parse_recompute(s.recompute, s.layers)) {
@@ -84,8 +84,23 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
       executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()), {.gemm = gemm.run}) {}
 
 void Runtime::initialise(uint64_t seed) {
-  for (const Parameter& p : program.model->parameters())
-    plimsoll::initialise(graph(), p, seed, executor.data(p.id), 0, graph()[p.id].type.elements());
+  struct Job {
+    const Runtime* runtime;
+    const Parameter* parameter;
+    uint64_t seed;
+    int parts;
+  };
+  for (const Parameter& p : program.model->parameters()) {
+    const Job job{this, &p, seed, 2 * pool_.threads()};
+    pool_.run(
+        [](const void* context, int part, int) {
+          const auto& j = *static_cast<const Job*>(context);
+          const Range range = split(j.runtime->graph()[j.parameter->id].type.elements(), part, j.parts, 1024);
+          plimsoll::initialise(j.runtime->graph(), *j.parameter, j.seed, j.runtime->executor.data(j.parameter->id), range.begin,
+                               range.end - range.begin);
+        },
+        &job, job.parts);
+  }
   for (const auto* moments : {&program.first_moment, &program.second_moment})
     for (ValueId id : *moments) std::memset(executor.data(id), 0, graph()[id].type.bytes());
 }

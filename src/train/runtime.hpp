@@ -13,9 +13,9 @@
 
 namespace plimsoll {
 
-// The most windows at once whose activations still pass through the processor's caches: beyond about a thousand tokens
-// a micro-batch gains nothing and the step slows down on memory.
-int fast_micro_batch(int batch, int context);
+// The most windows at once whose activations still pass through the processor's caches: beyond some hundred tokens a
+// micro-batch gains nothing and the step slows down on memory; wide models need more to pay for reading their weights.
+int fast_micro_batch(int batch, int context, int dim);
 // The program a run with these settings records. `vocab` comes from the data.
 ProgramOptions program_options(const Settings& settings, int vocab);
 // Threads the settings mean here: 0 is every core this process may use.

@@ -1,12 +1,13 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/units.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "checkpoint/store.hpp"
 #include "observe/judgement.hpp"
 #include "observe/step_marks.hpp"
@@ -31,10 +32,13 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t warm_iterations = 100;       // memory and allocations are counted from here on
-constexpr double record_interval = 0.1;         // seconds between recorded steps
+constexpr uint64_t warm_iterations = 100;  // memory and allocations are counted from here on
+constexpr double record_interval = 0.1;    // seconds between recorded steps
+constexpr const char* no_numbers = "its update made parameters that are no numbers";
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Mean of the last losses, for the final figure.
 class RecentLosses {
@@ -71,7 +75,9 @@ class Trainer {
   void after_step(uint64_t iteration, double loss);
   void evaluate_now(uint64_t iteration);
   void sample_now(uint64_t iteration);
+  bool state_is_finite() const;
   void save_now(uint64_t iteration);
+  TrainResult diverge(uint64_t iteration, std::string_view what);
   void report_save_error();
   verdict::Verdict judge_self() const;
   void say(std::string_view text) { progress_.note(text); }
@@ -84,6 +90,8 @@ class Trainer {
   std::optional<Way> way_;  // chosen by a memory budget
   ProgramOptions options_;
   Runtime runtime_;
+  const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(),
+                                optimizer_slots_ = runtime_.optimizer_slots();
   Batches batches_;
   Evaluation evaluation_;
   Schedule schedule_;
@@ -108,6 +116,7 @@ class Trainer {
   uint64_t warm_allocations_ = 0, warm_rss_ = 0;
   std::string line_;  // for notes, reserved
   bool record_error_said_ = false;
+  bool lost_ = false;  // parameters or moments are no longer numbers
 };
 
 std::vector<int32_t> sample_prompt(const Settings& settings, const Corpus& corpus) {
@@ -133,7 +142,8 @@ std::optional<Way> draw_line(Start& start) {
     return std::nullopt;
   }
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
-  const Way way = choose(settings, start.state.vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()), measure_speed());
+  const Way way = choose(settings, start.state.vocab, thread_count(settings), budget,
+                         process_overhead(OwnMemory().resident()), measure_speed());
   apply(way, settings);
   return way;
 }
@@ -144,9 +154,11 @@ Trainer::Trainer(Start start, bool json)
       gemm_(kernels::open_backend(settings_.gemm)),
       way_(draw_line(start_)),
       options_(program_options(settings_, start_.state.vocab)),
-      runtime_(options_, thread_count(settings_), gemm_, way_ ? way_->staging : saves_in_background(options_)),
+      runtime_(options_, thread_count(settings_), gemm_,
+               way_ ? way_->staging : saves_in_background(options_)),
       batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context),
-      evaluation_(Evaluation::subset(*corpus_, settings_.context, uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
+      evaluation_(Evaluation::subset(*corpus_, settings_.context,
+                                     uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
       schedule_{settings_.lr, settings_.min_lr, uint64_t(settings_.warmup), uint64_t(settings_.iterations)},
       generator_(runtime_, corpus_->tokenizer(), settings_.sample_length + 256),
       prompt_(sample_prompt(settings_, *corpus_)),
@@ -160,17 +172,16 @@ Trainer::Trainer(Start start, bool json)
 
 // Nothing is written before here: everything that could be refused has been.
 void Trainer::prepare_folder() {
-  std::error_code error;
-  fs::create_directories(start_.folder, error);
-  if (error) fail_input("--out {}: {}; name a folder that can be written", start_.folder.string(), error.message());
-  const std::optional<uint64_t> resumed = start_.checkpoint && start_.same_folder ? std::optional(start_.state.step) : std::nullopt;
+  if (!settings_.metrics.empty()) check_metrics(settings_.metrics, start_.folder);
+  make_run_folder(start_.folder, state_text_.write(0, INFINITY, 0));
+  const std::optional<uint64_t> resumed =
+      start_.checkpoint && start_.same_folder ? std::optional(start_.state.step) : std::nullopt;
   store_.emplace(start_.folder, resumed, settings_.keep);
-  store_->prepare(views(runtime_.model_slots()), views(runtime_.optimizer_slots()), state_text_.capacity(), runtime_.staging());
-  if (!fs::exists(start_.folder / "run.json", error)) write_durably(start_.folder / "run.json", state_text_.write(0, INFINITY, 0));
-  const RecordOptions options{.kind = RunKind::train};
-  record_.emplace(RunRecord::resume(start_.folder / "run.db", options, int64_t(start_.state.step)));
+  store_->prepare(views(model_slots_), views(optimizer_slots_), state_text_.capacity(), runtime_.staging());
+  record_.emplace(open_record(start_.folder, int64_t(start_.state.step), start_.notes));
   const nlohmann::json all = to_json(settings_);
-  for (const auto& [key, value] : all.items()) record_->configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [key, value] : all.items())
+    record_->configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
   record_->configuration("parameters", std::to_string(runtime_.program.model->count()));
   record_->configuration("gemm.chosen", gemm_.description);
   record_->configuration("threads.chosen", std::to_string(runtime_.threads()));
@@ -183,7 +194,7 @@ void Trainer::prepare_folder() {
 
 void Trainer::load_or_initialise() {
   if (!start_.checkpoint) return runtime_.initialise(settings_.seed);
-  load(*start_.checkpoint, runtime_.model_slots(), runtime_.optimizer_slots());
+  load(*start_.checkpoint, model_slots_, optimizer_slots_);
 }
 
 // Runs the code of every later event once, so that its pages and the libraries' first-use memory are there before the
@@ -196,7 +207,8 @@ void Trainer::rehearse() {
 double Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
   const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
-  const Moment now{.step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
+  const Moment now{
+      .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
   runtime_.executor.run(program.train, now, [&](int micro) {
     batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens), tokens});
   });
@@ -208,13 +220,17 @@ void Trainer::evaluate_now(uint64_t iteration) {
   last_validation_ = evaluate(runtime_, evaluation_);
   record_->phase("train");
   if (last_validation_ < best_loss_) best_loss_ = last_validation_, best_step_ = iteration;
-  const EvaluationRow row{.step = int64_t(iteration), .loss = last_validation_, .floor = floor_.value_or(unknown_real)};
+  const EvaluationRow row{
+      .step = int64_t(iteration), .loss = last_validation_, .floor = floor_.value_or(unknown_real)};
   record_->evaluation(row);
   if (metrics_) metrics_->evaluation(row);
   char text[256];
-  const auto end = floor_ ? fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f} | Entropy floor: {:.4f} (+{:.1f} %)", iteration,
-                                             last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
-                          : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration, last_validation_);
+  const auto end =
+      floor_ ? fmt::format_to_n(text, sizeof text,
+                                "Eval {:>6} | Validation loss: {:.4f} | Entropy floor: {:.4f} (+{:.1f} %)",
+                                iteration, last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
+             : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration,
+                                last_validation_);
   say({text, end.size});
 }
 
@@ -223,13 +239,29 @@ void Trainer::sample_now(uint64_t iteration) {
   line_.assign("Sample at ");
   char number[32];
   line_.append(number, fmt::format_to_n(number, sizeof number, "{}: ", iteration).size);
-  line_.append(generator_.generate(prompt_, settings_.sample_length, {.temperature = 0.8, .seed = settings_.seed + iteration}));
+  line_.append(generator_.generate(prompt_, settings_.sample_length,
+                                   {.temperature = 0.8, .seed = settings_.seed + iteration}));
   record_->phase("train");
   say(line_);
 }
 
+// A finite loss says nothing of the update made after it: what would be saved is looked at itself.
+bool Trainer::state_is_finite() const {
+  auto finite = [](const TensorSlot& slot) {
+    const uint64_t floats = float_bytes(slot.shape) / sizeof(float);
+    constexpr uint32_t exponent = 0x7f800000;  // all its bits are set in infinities and NaN only
+    uint32_t lost = 0;
+    for (uint64_t i = 0; i < floats; ++i)
+      lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
+    return lost == 0;
+  };
+  return std::all_of(model_slots_.begin(), model_slots_.end(), finite) &&
+         std::all_of(optimizer_slots_.begin(), optimizer_slots_.end(), finite);
+}
+
 void Trainer::save_now(uint64_t iteration) {
   if (saved_step_ == iteration) return;
+  if (lost_ = !state_is_finite(); lost_) return;
   record_->phase("checkpoint");
   report_save_error();
   // Best by the newest evaluation: a checkpoint is the best one if it holds the parameters that were evaluated best.
@@ -252,18 +284,26 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   auto due = [&](int every) { return every > 0 && (iteration % uint64_t(every) == 0 || iteration == last); };
   if (due(settings_.eval_every)) evaluate_now(iteration);
   const bool val = std::isfinite(last_validation_);
-  const uint64_t tokens = uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
+  const uint64_t tokens =
+      uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
   const uint64_t rss = memory_.resident();
   own_.add(record_->now(), rss);
   marks_.see(record_->now(), double(iteration));
   progress_.update({int(iteration), settings_.iterations, loss, floor_ ? *floor_ : last_validation_,
-                    floor_ ? std::string_view("floor") : val ? std::string_view("val") : std::string_view(), schedule_.at(iteration - 1), tokens,
-                    rss, runtime_.plan.total});
+                    floor_ ? std::string_view("floor")
+                    : val  ? std::string_view("val")
+                           : std::string_view(),
+                    schedule_.at(iteration - 1), tokens, rss, runtime_.plan.total});
   if (const double since = seconds_since(last_recorded_); since >= record_interval || iteration == last) {
     const double speed = recorded_iteration_ ? double(iteration - recorded_iteration_) / since : unknown_real;
-    const StepRow row{.step = int64_t(iteration), .loss = loss, .learning_rate = schedule_.at(iteration - 1),
-                      .tokens_per_second = speed * double(tokens), .iterations_per_second = speed,
-                      .gradient_norm = options_.clip > 0 ? double(runtime_.executor.data(runtime_.program.clip)[1]) : unknown_real};
+    const StepRow row{.step = int64_t(iteration),
+                      .loss = loss,
+                      .learning_rate = schedule_.at(iteration - 1),
+                      .tokens_per_second = speed * double(tokens),
+                      .iterations_per_second = speed,
+                      .gradient_norm = options_.clip > 0
+                                           ? double(runtime_.executor.data(runtime_.program.clip)[1])
+                                           : unknown_real};
     record_->step(row);
     record_->memory({.step = int64_t(iteration), .rss = int64_t(rss)});
     if (metrics_) metrics_->step(row);
@@ -288,8 +328,13 @@ verdict::Verdict Trainer::judge_self() const {
 
 TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   const double seconds = seconds_since(began_);
-  const auto warm = iterations - start_.state.step >= 1;
+  store_->wait();
+  // Counted before anything below allocates: reporting is no part of the loop.
   TrainResult result;
+  if (allocations_counted() && iterations > start_.state.step)
+    result.allocations_after_warmup = allocations() - warm_allocations_;
+  result.rss_after_warmup = warm_rss_;
+  result.rss_end = memory_.resident();
   result.end = end;
   result.iterations = iterations;
   result.parameters = runtime_.program.model->count();
@@ -298,28 +343,22 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.seconds = seconds;
   result.plan_bytes = runtime_.plan.total;
   result.plan_lower_bound_bytes = runtime_.plan.lower_bound;
-  result.gemm = gemm_.description;
   result.threads = runtime_.threads();
-  result.folder = start_.folder.string();
   const double done = double(iterations - start_.state.step);
   result.iterations_per_second = done / seconds;
-  result.tokens_per_second = result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
+  result.tokens_per_second =
+      result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
   result.seconds_to_first_step = first_step_seconds_;
-  if (end != TrainResult::End::diverged) {
-    store_->wait();
-    if (const auto error = store_->take_error()) {
-      progress_.finish();
-      throw Error(fmt::format("the last checkpoint could not be saved: {}; earlier ones are intact in {}", *error, start_.folder.string()));
-    }
-  }
-  if (allocations_counted() && warm) result.allocations_after_warmup = allocations() - warm_allocations_;
-  result.rss_after_warmup = warm_rss_;
-  result.rss_end = memory_.resident();
   progress_.finish();
+  if (const auto error = store_->take_error(); error && end != TrainResult::End::diverged)
+    throw Error(fmt::format("the last checkpoint could not be saved: {}", *error));
+  result.gemm = gemm_.description;
+  result.folder = start_.folder.string();
   result.milliseconds_per_step = median_step_ * 1e3;
   if (way_) {
     result.predicted_milliseconds = way_->seconds * 1e3;
-    say(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step, way_->seconds * 1e3));
+    say(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step,
+                    way_->seconds * 1e3));
   }
   const Evaluation windows = final_windows(*corpus_, settings_.context);
   if (end == TrainResult::End::finished) {
@@ -335,44 +374,53 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   return result;
 }
 
+TrainResult Trainer::diverge(uint64_t iteration, std::string_view what) {
+  record_->event("diverged", what);
+  store_->wait();
+  const auto good = store_->last_step();
+  say(fmt::format("Stopped at iteration {}: {}. {}; a lower --lr may help", iteration, what,
+                  good ? fmt::format("The last good checkpoint is kept: step {}", *good)
+                       : std::string("There is no good checkpoint yet")));
+  return finish(TrainResult::End::diverged, iteration);
+}
+
 TrainResult Trainer::run() {
   load_or_initialise();
   prepare_folder();
   for (const std::string& note : start_.notes) say("note: " + note);
-  if (start_.checkpoint) say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
+  if (start_.checkpoint)
+    say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
   describe_run(progress_, settings_, runtime_, *corpus_, gemm_, start_.folder.string());
   if (way_)
-    say(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", settings_.memory, way_->text(), way_->seconds * 1e3));
+    say(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", settings_.memory, way_->text(),
+                    way_->seconds * 1e3));
   record_->phase("train");
   rehearse();
   began_ = last_recorded_ = Clock::now();
   const uint64_t last = uint64_t(settings_.iterations), first = start_.state.step;
-  if (first >= last) say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first, last));
+  if (first >= last)
+    say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first,
+                    last));
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
   for (uint64_t done = first; done < last; ++done) {
     const auto step_began = Clock::now();
     const double loss = step(done);
     follow_median(median_step_, seconds_since(step_began));
     if (done == first) first_step_seconds_ = seconds_since_process_start();
-    if (!std::isfinite(loss)) {
-      record_->event("diverged", "loss is not a number");
-      store_->wait();
-      say(fmt::format("The loss is {} at iteration {}; stopped. The last good checkpoint is kept{}", loss, done + 1,
-                      store_->last_step() ? fmt::format(": step {}", *store_->last_step()) : " (there is none yet)"));
-      return finish(TrainResult::End::diverged, done + 1);
-    }
+    if (!std::isfinite(loss)) return diverge(done + 1, "its loss is no number");
     after_step(done + 1, loss);
+    if (lost_) return diverge(done + 1, no_numbers);
     if (done + 1 == warm) {
       warm_rss_ = memory_.resident();
       warm_allocations_ = allocations();
     }
     if (stop_.requested() && done + 1 < last) {
       save_now(done + 1);
-      return finish(TrainResult::End::interrupted, done + 1);
+      return lost_ ? diverge(done + 1, no_numbers) : finish(TrainResult::End::interrupted, done + 1);
     }
   }
-  save_now(last > first ? last : first);
-  return finish(TrainResult::End::finished, std::max(first, last));
+  if (last > first || !start_.same_folder) save_now(std::max(first, last));
+  return lost_ ? diverge(last, no_numbers) : finish(TrainResult::End::finished, std::max(first, last));
 }
 
 }  // namespace

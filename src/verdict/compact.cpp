@@ -7,8 +7,8 @@
 namespace plimsoll::verdict {
 namespace {
 
-constexpr double most_bytes = 1e30;  // beyond any memory; keeps squares finite
-constexpr double most_seconds = 1e15;
+// Beyond any memory and any clock; within, all that is computed later stays finite.
+constexpr double most_bytes = 1e24, least_bytes = 1e-3, most_seconds = 1e15, least_seconds = 1e-9;
 
 bool usable(const Sample& s) {
   return std::isfinite(s.time) && std::isfinite(s.bytes) && s.bytes >= 0 && s.bytes < most_bytes &&
@@ -32,11 +32,12 @@ Bucket merged(const Bucket& a, const Bucket& b) {
 }  // namespace
 
 void CompactSeries::add(Sample s) {
-  if (!usable(s) || (!buckets_.empty() && s.time <= buckets_.back().last_time)) {
+  if (!usable(s) || (!buckets_.empty() && !(s.time - buckets_.back().last_time >= least_seconds))) {
     ++refused_;
     return;
   }
   ++samples_;
+  if (s.bytes < least_bytes) s.bytes = 0;
   Bucket one{s.time, s.time, {s.bytes, 0, 0}, s.bytes, 1};
   if (!buckets_.empty() && buckets_.back().count < bucket_size_) {
     buckets_.back() = merged(buckets_.back(), one);

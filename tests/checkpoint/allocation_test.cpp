@@ -1,9 +1,8 @@
 // save() takes nothing from the heap: counted by malloc itself, in every thread.
-#include "platform/allocations.hpp"
-
 #include <cerrno>
 
 #include "checkpoint/fixture.hpp"
+#include "platform/allocations.hpp"
 
 namespace plimsoll {
 namespace {

@@ -22,7 +22,8 @@ def test_the_leaking_server_is_named():
     assert found["verdict"] == "leak", found
     assert found["culprit"]["name"] == "tree_server" and found["culprit"]["role"] == "main", found
     assert found["culprit"]["share"] > 0.8
-    assert 80_000 < found["rate_bytes_per_step"] < 125_000, found
+    # 100,000 are kept a step. The rate is judged over time, so steps that come unevenly on a busy machine blur it.
+    assert 65_000 < found["rate_bytes_per_step"] < 140_000, found
     text = runs["leak"].err.decode()
     assert "wrapper" in text and "worker pool: 20 x" in text and "sharing 24" in text and ", stable" in text, text
 

@@ -37,7 +37,7 @@ def test_a_storm_of_short_lived_children():
     result = finish(process)
     assert result.code == 0
     assert documented(result.json)
-    assert highest <= 24_000, highest
+    assert highest <= 24_000 or SANITIZED, highest
     return f"watcher at most {highest / 1000:.1f} MB"
 
 
@@ -165,8 +165,9 @@ def test_memory_of_the_watcher_is_small_and_flat():
     time.sleep(3.5)
     late = resident()
     finish(process)
-    assert late <= 24_000, late
-    assert late <= early + 500, (early, late)
+    if not SANITIZED:
+        assert late <= 24_000, late
+        assert late <= early + 500, (early, late)
     return f"{early / 1000:.1f} MB, then {late / 1000:.1f} MB"
 
 

@@ -13,6 +13,9 @@ PLIMSOLL = sys.argv[1]
 SPECIMENS = os.environ.get("PLIMSOLL_SPECIMENS", os.path.join(os.path.dirname(PLIMSOLL), "specimens"))
 PYTHON = os.path.realpath(sys.executable)  # a shim would add processes of its own
 
+with open(PLIMSOLL, "rb") as program:
+    SANITIZED = b"__asan_init" in program.read()  # its memory is the sanitizer's, not ours
+
 KEYS = ["verdict", "rate_bytes_per_second", "rate_interval", "rate_bytes_per_step", "floor_start_bytes", "floor_end_bytes",
         "onset_seconds", "seconds_to_limit", "limit_bytes", "culprit", "spikes", "samples", "sentence"]
 

@@ -31,6 +31,13 @@ TEST(ProcParse, StatWithAnyName) {
   }
 }
 
+TEST(ProcParse, AProcessOnItsWayOutIsKnown) {
+  std::string leaving(fields);
+  leaving.replace(leaving.find("4194304"), 7, "4194308");
+  EXPECT_TRUE(parse_stat("5 (x)" + leaving)->exiting);
+  EXPECT_FALSE(parse_stat(std::string("5 (x)") + fields)->exiting);
+}
+
 TEST(ProcParse, WhatIsNotAStatIsRefused) {
   for (std::string text : {"", "1", "1 (", "x (a) S 1", "1 (a) S 1 2 3", "1 )a( S 1", "0 (a) S 1"})
     EXPECT_FALSE(parse_stat(text)) << text;

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "record/folder.hpp"
 #include "platform/allocations.hpp"
+#include "record/folder.hpp"
 #include "record/metrics_file.hpp"
 #include "record/run_reader.hpp"
 #include "record/run_record.hpp"

@@ -9,23 +9,28 @@ constexpr float gelu_scale = 0.7978845608028654f;  // sqrt(2 / pi)
 constexpr float gelu_cubic = 0.044715f;
 
 // gelu(x) = x * sigmoid(2 u), u = scale * (x + cubic x^3): the tanh form without a tanh.
-FORCE_INLINE vf gelu_sigmoid(vf x) {
+struct Sigmoid {
+  vf value, rest;  // s and 1 - s, each to full precision
+};
+FORCE_INLINE Sigmoid gelu_sigmoid(vf x) {
   const vf u = gelu_scale * x * (1.f + gelu_cubic * x * x);
-  return 1.f / (1.f + vexp(-2.f * u));
+  const vf e = vexp(-2.f * u), s = reciprocal(1.f + e);
+  return {s, e * s};
 }
 
 inline void gelu(const Gelu& a) {
   for_lanes(a.count, [&](int64_t i, int n) {
     const vf x = load_lanes(a.x + i, n);
-    store_lanes(a.y + i, x * gelu_sigmoid(x), n);
+    store_lanes(a.y + i, x * gelu_sigmoid(x).value, n);
   });
 }
 
 inline void gelu_backward(const GeluBackward& a) {
   for_lanes(a.count, [&](int64_t i, int n) {
-    const vf x = load_lanes(a.x + i, n), s = gelu_sigmoid(x);
+    const vf x = load_lanes(a.x + i, n);
+    const auto [s, rest] = gelu_sigmoid(x);
     const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x * x);
-    store_lanes(a.dx + i, load_lanes(a.dy + i, n) * (s + 2.f * x * s * (1.f - s) * slope), n);
+    store_lanes(a.dx + i, load_lanes(a.dy + i, n) * (s + 2.f * x * s * rest * slope), n);
   });
 }
 

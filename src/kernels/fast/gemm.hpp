@@ -1,7 +1,7 @@
 // Register-blocked matrix product. A tile of MR rows by up to two vectors of columns stays in registers while k runs;
 // B is packed into panels as wide as the tile where that pays, A is read in place or packed where its layout is awkward.
-// Every element of C is summed over k in the same order whatever the tiling, so splitting a product among threads
-// does not change its bits.
+// Every element of C is summed over k in the same order whatever the tiling, so splitting a product of several rows
+// among threads does not change its bits (parts of a product keep at least two rows, or all of its one).
 #pragma once
 #include "kernels/fast/simd.hpp"
 #include "kernels/gemm.hpp"
@@ -153,11 +153,53 @@ inline void pack_a(const float* a, int64_t a_col, int rows, int64_t depth, float
     for_lanes(rows, [&](int64_t i, int lanes) { store_lanes(out + k * MR + i, load_lanes(a + k * a_col + i, lanes), lanes); });
 }
 
+// One row of A: every number of B is used once, so this is a matter of reading B as it lies in memory.
+inline void row_product(const Gemm& g) {
+  const Finish f{g.c, g.c_row, g.bias, g.addend, g.addend_row, g.accumulate};
+  if (g.b_col == 1) {
+    constexpr int wide = 4;  // vectors of columns at a time: several rows of B stream in parallel
+    for (int64_t j = 0; j < g.n; j += wide * W) {
+      vf acc[wide] = {};
+      const int64_t left = g.n - j;
+      if (left >= wide * W) {
+        for (int64_t k = 0; k < g.k; ++k)
+#pragma GCC unroll 4
+          for (int v = 0; v < wide; ++v) acc[v] += g.a[k] * load(g.b + k * g.b_row + j + v * W);
+      } else {
+        for (int64_t k = 0; k < g.k; ++k)
+          for (int v = 0; v * W < left; ++v)
+            acc[v] += g.a[k] * load_lanes(g.b + k * g.b_row + j + v * W, static_cast<int>(left - v * W < W ? left - v * W : W));
+      }
+      for (int v = 0; v < wide && v * W < left; ++v) {
+        const int lanes = static_cast<int>(left - v * W < W ? left - v * W : W);
+        store_lanes(g.c + j + v * W, finish_lanes(acc[v], f, 0, j + v * W, lanes), lanes);
+      }
+    }
+    return;
+  }
+  for (int64_t j = 0; j < g.n; ++j) {
+    const float* b = g.b + j * g.b_col;
+    vf acc[4] = {};
+    int64_t k = 0;
+    for (; k + 4 * W <= g.k; k += 4 * W)
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) acc[v] += load(g.a + k + v * W) * load(b + k + v * W);
+    for_lanes(g.k - k, [&](int64_t i, int n) { acc[0] += load_lanes(g.a + k + i, n) * load_lanes(b + k + i, n); });
+    float sum_of_products = sum((acc[0] + acc[1]) + (acc[2] + acc[3]));
+    if (g.accumulate) sum_of_products += g.c[j];
+    if (g.bias) sum_of_products += g.bias[j];
+    if (g.addend) sum_of_products += g.addend[j];
+    g.c[j] = sum_of_products;
+  }
+}
+
 inline void gemm(const Gemm& g, float* scratch) {
   float* const a_panel = scratch + KC * NC;
-  const bool packs_b = g.b_col != 1 || g.m > 3 * MR;
+  if (g.m == 1 && g.a_col == 1) return row_product(g);
+  // Packing costs a pass over B: it pays where many rows of A use it, or where B is too large to be read in place.
+  const bool packs_b = g.b_col != 1 || g.m > 10 * MR || (g.m > 3 * MR && g.k * g.n > (1 << 17));
   const bool unit_row = g.a_col != 1;  // A transposed
-  const bool packs_a = unit_row && g.n > 4 * NR && g.m >= MR;
+  const bool packs_a = unit_row && g.n > 4 * NR && g.k > 128;
   const int64_t blocks = (g.k + KC - 1) / KC;
   const int64_t block = (g.k + blocks - 1) / blocks;
   for (int64_t k0 = 0; k0 < g.k; k0 += block) {

@@ -5,17 +5,6 @@
 namespace plimsoll::kernels::PLIMSOLL_ISA {
 namespace {
 
-FORCE_INLINE vf vsqrt(vf x) {
-#if defined(__AVX512F__)
-  return (vf)_mm512_maskz_sqrt_ps(0xffff, (__m512)x);
-#elif defined(__AVX2__)
-  return (vf)_mm256_sqrt_ps((__m256)x);
-#else
-  for (int i = 0; i < W; ++i) x[i] = __builtin_sqrtf(x[i]);
-  return x;
-#endif
-}
-
 inline void adamw(const AdamW& a) {
   for_lanes(a.count, [&](int64_t i, int n) {
     const vf g = load_lanes(a.gradient + i, n) * a.gradient_scale;
@@ -24,7 +13,9 @@ inline void adamw(const AdamW& a) {
     store_lanes(a.m + i, m, n);
     store_lanes(a.v + i, v, n);
     const vf p = load_lanes(a.parameter + i, n) * a.keep;
-    store_lanes(a.parameter + i, p - a.rate * m / (vsqrt(v) * a.correction2 + a.epsilon), n);
+    // The root of v as v / sqrt(v); v below the smallest normal number counts as zero.
+    const vf root = v > 1.2e-38f ? v * reciprocal_root(v) : vf{};
+    store_lanes(a.parameter + i, p - a.rate * m * reciprocal(root * a.correction2 + a.epsilon), n);
   });
 }
 

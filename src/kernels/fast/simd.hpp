@@ -98,5 +98,29 @@ FORCE_INLINE vf vexp(vf x) {
   return x < low ? vf{} : p * (vf)scale;
 }
 
+// 1 / x and 1 / sqrt(x) to about 1 ulp, for positive normal x: the processor's estimate and one Newton step,
+// several times faster than its division and root.
+FORCE_INLINE vf reciprocal(vf x) {
+#if defined(__AVX512F__)
+  const vf r = (vf)_mm512_maskz_rcp14_ps(0xffff, (__m512)x);
+#elif defined(__AVX2__)
+  const vf r = (vf)_mm256_rcp_ps((__m256)x);
+#else
+  const vf r = 1.f / x;
+#endif
+  return r * (2.f - x * r);
+}
+FORCE_INLINE vf reciprocal_root(vf x) {
+#if defined(__AVX512F__)
+  const vf r = (vf)_mm512_maskz_rsqrt14_ps(0xffff, (__m512)x);
+#elif defined(__AVX2__)
+  const vf r = (vf)_mm256_rsqrt_ps((__m256)x);
+#else
+  vf r;
+  for (int i = 0; i < W; ++i) r[i] = 1.f / __builtin_sqrtf(x[i]);
+#endif
+  return r * (1.5f - 0.5f * x * r * r);
+}
+
 }  // namespace
 }  // namespace plimsoll::kernels::PLIMSOLL_ISA
