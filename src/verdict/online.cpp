@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t first_look = 40, first_call = 80;
 constexpr double look_ratio = 1.12;
-constexpr size_t looks_in_a_row = 2;
+constexpr size_t looks_in_a_row = 3;
 constexpr double least_evidence = 2.5;  // at each of them
 constexpr double mean_evidence = 4;     // over all of them, once much has been seen
 // With few samples a warm-up or a cache is still in its straight part; the bar comes down as the logarithm of
@@ -23,7 +23,7 @@ constexpr double most_evidence = 15;  // one overwhelming look does not replace 
 // A cache that fills evenly and a leak are the same until the cache is full; no test tells them apart. So a
 // rise must have lasted this many samples and, within bounds, half as long again as the calm before it,
 // unless it would reach the line within as long as it has lasted.
-constexpr double least_patience = 600, most_patience = 2000, longer_than_calm = 1.5;
+constexpr double least_patience = 1000, most_patience = 2000, longer_than_calm = 1.5;
 
 double bar(size_t samples) {
   return mean_evidence + caution_while_little * std::max(0., std::log(much / double(samples)));
