@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
+#include "report/verdict_json.hpp"
 #include "train/trainer.hpp"
 
 namespace plimsoll::cli {
@@ -40,7 +41,8 @@ void print_json(const TrainResult& r) {
       {"end", r.end == TrainResult::End::finished      ? "finished"
               : r.end == TrainResult::End::interrupted ? "interrupted"
                                                        : "diverged"},
-      {"out", r.folder}};
+      {"out", r.folder},
+      {"verdict", report::verdict_json(r.verdict)}};
   fmt::print("{}\n", out.dump());
 }
 
@@ -57,6 +59,7 @@ void print_text(const TrainResult& r) {
   fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
              format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
              r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
+  fmt::print("{}\n", r.verdict.sentence);
   if (r.end == TrainResult::End::interrupted)
     fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
   if (r.end == TrainResult::End::finished)

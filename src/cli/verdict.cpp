@@ -11,7 +11,9 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "observe/recorded_run.hpp"
 #include "observe/series_files.hpp"
+#include "observe/watch_output.hpp"
 #include "report/verdict_json.hpp"
 
 namespace plimsoll::cli {
@@ -35,7 +37,7 @@ struct Judged {
 Judged judge_one(const NamedSeries& series, double limit, bool online) {
   verdict::Options options;
   options.limit_bytes = limit;
-  options.steps_per_second = series.steps_per_second;
+  options.steps = series.steps;
   options.phases = series.phases;
   Judged out{verdict::judge(series.samples, options), std::nullopt};
   if (online) {
@@ -54,6 +56,12 @@ Json json_of(const Judged& judged, const NamedSeries& series, bool online, doubl
 }
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string online_line(std::optional<double> first_leak) {
+  return first_leak
+             ? fmt::format("While running, a leak would first have been called at {:.1f} s.", *first_leak)
+             : "While running, no leak would have been called.";
+}
 
 void judge_file(const Arguments& arguments, double limit) {
   std::vector<NamedSeries> series = observe::read_series(arguments.file);
@@ -79,12 +87,7 @@ void judge_file(const Arguments& arguments, double limit) {
     if (!arguments.all && i != head) continue;
     std::string name = series.size() > 1 ? series[i].name + ": " : "";
     fmt::print(human, "{}{}\n", name, judged[i].verdict.sentence);
-    if (arguments.online)
-      fmt::print(human, "{}{}\n", name,
-                 judged[i].first_leak
-                     ? fmt::format("While running, a leak would first have been called at {:.1f} s.",
-                                   *judged[i].first_leak)
-                     : "While running, no leak would have been called.");
+    if (arguments.online) fmt::print(human, "{}{}\n", name, online_line(judged[i].first_leak));
   }
   if (arguments.json) {
     Json out = json_of(judged[head], series[head], arguments.online, share(head));
@@ -100,6 +103,32 @@ void judge_file(const Arguments& arguments, double limit) {
     fmt::print("{}\n", text_of(out));
   }
   if (arguments.fail_on_leak && judged[head].verdict.kind == Kind::leak) exit_code = int(Exit::leak);
+}
+
+// A run file is judged as a whole; its processes tell who carries the growth.
+void judge_run(const Arguments& arguments, double limit) {
+  const observe::RecordedRun run = observe::read_run(arguments.file);
+  verdict::Options options;
+  options.limit_bytes = limit > 0 ? limit : run.limit;
+  options.steps = run.steps.marks();
+  options.phases = run.phases;
+  const observe::Judgement judgement = observe::judge_tree(run.tree, run.history, options, run.until);
+  Json json = Json::parse(observe::final_json(judgement, run.history, run.until, arguments.all));
+  std::FILE* human = arguments.json ? stderr : stdout;
+  fmt::print(human, "{}\n", judgement.verdict.sentence);
+  if (arguments.all)
+    for (const Json& process : json["processes"])
+      fmt::print(human, "{} (pid {}, {}): {}\n", process["name"].get<std::string>(),
+                 process["pid"].get<int>(), process["role"].get<std::string>(),
+                 process["sentence"].get<std::string>());
+  if (arguments.online) {
+    verdict::OnlineVerdict replay(options);
+    for (const verdict::Sample& s : observe::samples_of(run.tree, run.until)) replay.add(s);
+    json["first_leak_seconds"] = replay.first_leak() ? Json(*replay.first_leak()) : Json(nullptr);
+    fmt::print(human, "{}\n", online_line(replay.first_leak()));
+  }
+  if (arguments.json) fmt::print("{}\n", text_of(json));
+  if (arguments.fail_on_leak && judgement.verdict.kind == Kind::leak) exit_code = int(Exit::leak);
 }
 
 struct BatchAnswer {
@@ -176,10 +205,12 @@ void setup(CLI::App& app) {
     if (arguments->file.empty() == arguments->batch.empty())
       fail_input("give either a FILE or --batch FILE.jsonl; see `plimsoll verdict --help`");
     const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit));
-    if (arguments->batch.empty())
-      judge_file(*arguments, limit);
-    else
+    if (!arguments->batch.empty())
       judge_batch(*arguments, limit);
+    else if (observe::is_run_file(arguments->file))
+      judge_run(*arguments, limit);
+    else
+      judge_file(*arguments, limit);
   });
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "observe/step_marks.hpp"
 
 namespace plimsoll::observe {
 namespace {
@@ -106,28 +107,13 @@ double bytes_factor(std::string name) {  // 0: not a column of memory
   return 0;
 }
 
-// Steps a second over the whole series, once both ends are known.
-struct StepCounter {
-  double first_time = 0, first_step = 0, last_time = 0, last_step = 0;
-  bool any = false;
-  void see(double time, double step) {
-    if (!std::isfinite(time) || !std::isfinite(step)) return;
-    if (!any) first_time = time, first_step = step, any = true;
-    last_time = time, last_step = step;
-  }
-  double rate() const {
-    bool advanced = any && last_time > first_time && last_step > first_step;
-    return advanced ? (last_step - first_step) / (last_time - first_time) : 0;
-  }
-};
-
 NamedSeries parse_csv(std::string_view text, const std::string& name) {
   NamedSeries out;
   out.name = name;
   size_t time_at = 0, bytes_at = 1, step_at = std::string::npos;
   double factor = 1;
   char separator = 0;
-  StepCounter steps;
+  StepMarks steps;
   bool started = false;
   each_line(text, [&](std::string_view line, size_t count) {
     if (line.front() == '#') return;
@@ -165,7 +151,7 @@ NamedSeries parse_csv(std::string_view text, const std::string& name) {
     if (step_at < parts.size())
       if (auto step = number(parts[step_at])) steps.see(*time, *step);
   });
-  out.steps_per_second = steps.rate();
+  out.steps = steps.marks();
   return out;
 }
 
@@ -263,7 +249,7 @@ std::string text_of(const json& value) {
 std::vector<NamedSeries> parse_json_lines(std::string_view text, const std::string& name) {
   std::vector<NamedSeries> whole;            // lines that are a series each
   std::map<std::string, NamedSeries> mixed;  // lines that are a sample each, by process
-  std::map<std::string, StepCounter> steps;
+  std::map<std::string, StepMarks> steps;
   std::vector<std::string> order;
   each_line(text, [&](std::string_view line, size_t count) {
     json object = json::parse(line, nullptr, false);
@@ -295,7 +281,7 @@ std::vector<NamedSeries> parse_json_lines(std::string_view text, const std::stri
       steps[key].see(time, object["step"].get<double>());
   });
   for (const std::string& key : order) {
-    mixed[key].steps_per_second = steps[key].rate();
+    mixed[key].steps = steps[key].marks();
     whole.push_back(std::move(mixed[key]));
   }
   return whole;
@@ -339,9 +325,6 @@ std::vector<NamedSeries> read_series(const std::string& path) {
   if (file.bad() || (file.peek() != EOF && buffer.str().empty()))
     fail_input("{}: cannot be read; is it a folder?", path);
   const std::string text = buffer.str();
-  // The run file is SQLite; its reader belongs here.
-  if (std::string_view(text).starts_with("SQLite format 3"))
-    fail_input("{}: run files are not read yet", path);
   return parse_series(text, path);
 }
 

@@ -16,7 +16,7 @@ struct NamedSeries {
   int pid = 0;       // 0: unknown
   std::vector<verdict::Sample> samples;
   std::vector<verdict::Phase> phases;
-  double steps_per_second = 0;  // 0: steps unknown
+  std::vector<verdict::StepMark> steps;  // empty: unknown
 };
 
 // Finds the format by looking at the content. InputError names the file, what was expected and the first line

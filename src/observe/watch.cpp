@@ -18,6 +18,7 @@
 #include "observe/recorder.hpp"
 #include "observe/relay.hpp"
 #include "observe/sampler.hpp"
+#include "observe/step_marks.hpp"
 #include "observe/step_socket.hpp"
 #include "observe/watch_output.hpp"
 #include "platform/child.hpp"
@@ -80,11 +81,8 @@ class Watch {
   };
   std::deque<Late> late_;  // the newest samples wait here: those of a tree that is coming down are not judged
   StepCounter steps_;
-  struct Mark {
-    double time = 0;
-    int64_t step = 0;
-  };
-  std::optional<Mark> first_step_, last_step_;
+  StepMarks marks_;
+  std::optional<int64_t> last_step_;
   std::vector<verdict::Phase> phases_;
   std::vector<std::string> notes_;
   System system_;
@@ -180,10 +178,10 @@ void Watch::take(const Recognised& event) {
   steps_.take(event);
   auto step = steps_.step();
   if (!step || (!event.step && event.source == StepSource::none)) return;
-  if (steps_.source() != before) first_step_.reset();
-  if (!first_step_) first_step_ = Mark{time, *step};
-  bool forward = !last_step_ || *step != last_step_->step;
-  last_step_ = Mark{time, *step};
+  if (steps_.source() != before) marks_.clear();
+  marks_.see(time, double(*step));
+  bool forward = step != last_step_;
+  last_step_ = step;
   if (recorder_ && forward) recorder_->step(*step, time);
 }
 
@@ -363,10 +361,7 @@ int Watch::finish() {
   verdict::Options judging;
   judging.limit_bytes = double(limit_bytes());
   judging.phases = phases_;
-  if (first_step_ && last_step_ && last_step_->step > first_step_->step &&
-      last_step_->time > first_step_->time)
-    judging.steps_per_second =
-        double(last_step_->step - first_step_->step) / (last_step_->time - first_step_->time);
+  judging.steps = marks_.marks();
   if (denied_)
     note(fmt::format(
         "PSS of {} process{} may not be read: RSS is used, which counts shared pages more than once", denied_,

@@ -126,7 +126,7 @@ std::string final_json(const Judgement& judgement, const History& history, doubl
       entry["bytes"] = life.bytes, entry["rss"] = life.rss, entry["peak_bytes"] = life.peak;
       const Json own_json = report::verdict_json(own);
       for (const char* key : {"verdict", "rate_bytes_per_second", "rate_interval", "floor_start_bytes",
-                              "floor_end_bytes", "samples"})
+                              "floor_end_bytes", "samples", "sentence"})
         entry[key] = own_json[key];
       json["processes"].push_back(std::move(entry));
     }

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/units.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "checkpoint/store.hpp"
+#include "observe/judgement.hpp"
+#include "observe/step_marks.hpp"
 #include "optim/schedule.hpp"
 #include "platform/allocations.hpp"
 #include "platform/memory.hpp"
@@ -16,6 +18,7 @@
 #include "record/metrics_file.hpp"
 #include "record/run_record.hpp"
 #include "record/sqlite_heap.hpp"
+#include "report/verdict_json.hpp"
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
@@ -29,11 +32,13 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t warm_iterations = 100;       // memory and allocations are counted from here on
-constexpr double record_interval = 0.1;         // seconds between recorded steps
+constexpr uint64_t warm_iterations = 100;  // memory and allocations are counted from here on
+constexpr double record_interval = 0.1;    // seconds between recorded steps
 constexpr const char* no_numbers = "its update made parameters that are no numbers";
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Mean of the last losses, for the final figure.
 class RecentLosses {
@@ -74,6 +79,7 @@ class Trainer {
   void save_now(uint64_t iteration);
   TrainResult diverge(uint64_t iteration, std::string_view what);
   void report_save_error();
+  verdict::Verdict judge_self() const;
   void say(std::string_view text) { progress_.note(text); }
   TrainResult finish(TrainResult::End end, uint64_t iterations);
 
@@ -84,7 +90,8 @@ class Trainer {
   std::optional<Way> way_;  // chosen by a memory budget
   ProgramOptions options_;
   Runtime runtime_;
-  const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(), optimizer_slots_ = runtime_.optimizer_slots();
+  const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(),
+                                optimizer_slots_ = runtime_.optimizer_slots();
   Batches batches_;
   Evaluation evaluation_;
   Schedule schedule_;
@@ -92,6 +99,8 @@ class Trainer {
   std::vector<int32_t> prompt_;
   Progress progress_;
   OwnMemory memory_;
+  observe::Series own_{8192};  // resident bytes at every step
+  observe::StepMarks marks_;
   StopRequest stop_;
   std::optional<CheckpointStore> store_;
   std::optional<RunRecord> record_;
@@ -133,7 +142,8 @@ std::optional<Way> draw_line(Start& start) {
     return std::nullopt;
   }
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
-  const Way way = choose(settings, start.state.vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()), measure_speed());
+  const Way way = choose(settings, start.state.vocab, thread_count(settings), budget,
+                         process_overhead(OwnMemory().resident()), measure_speed());
   apply(way, settings);
   return way;
 }
@@ -144,9 +154,11 @@ Trainer::Trainer(Start start, bool json)
       gemm_(kernels::open_backend(settings_.gemm)),
       way_(draw_line(start_)),
       options_(program_options(settings_, start_.state.vocab)),
-      runtime_(options_, thread_count(settings_), gemm_, way_ ? way_->staging : saves_in_background(options_)),
+      runtime_(options_, thread_count(settings_), gemm_,
+               way_ ? way_->staging : saves_in_background(options_)),
       batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context),
-      evaluation_(Evaluation::subset(*corpus_, settings_.context, uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
+      evaluation_(Evaluation::subset(*corpus_, settings_.context,
+                                     uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
       schedule_{settings_.lr, settings_.min_lr, uint64_t(settings_.warmup), uint64_t(settings_.iterations)},
       generator_(runtime_, corpus_->tokenizer(), settings_.sample_length + 256),
       prompt_(sample_prompt(settings_, *corpus_)),
@@ -162,12 +174,14 @@ Trainer::Trainer(Start start, bool json)
 void Trainer::prepare_folder() {
   if (!settings_.metrics.empty()) check_metrics(settings_.metrics, start_.folder);
   make_run_folder(start_.folder, state_text_.write(0, INFINITY, 0));
-  const std::optional<uint64_t> resumed = start_.checkpoint && start_.same_folder ? std::optional(start_.state.step) : std::nullopt;
+  const std::optional<uint64_t> resumed =
+      start_.checkpoint && start_.same_folder ? std::optional(start_.state.step) : std::nullopt;
   store_.emplace(start_.folder, resumed, settings_.keep);
   store_->prepare(views(model_slots_), views(optimizer_slots_), state_text_.capacity(), runtime_.staging());
   record_.emplace(open_record(start_.folder, int64_t(start_.state.step), start_.notes));
   const nlohmann::json all = to_json(settings_);
-  for (const auto& [key, value] : all.items()) record_->configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [key, value] : all.items())
+    record_->configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
   record_->configuration("parameters", std::to_string(runtime_.program.model->count()));
   record_->configuration("gemm.chosen", gemm_.description);
   record_->configuration("threads.chosen", std::to_string(runtime_.threads()));
@@ -193,7 +207,8 @@ void Trainer::rehearse() {
 double Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
   const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
-  const Moment now{.step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
+  const Moment now{
+      .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
   runtime_.executor.run(program.train, now, [&](int micro) {
     batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens), tokens});
   });
@@ -205,13 +220,17 @@ void Trainer::evaluate_now(uint64_t iteration) {
   last_validation_ = evaluate(runtime_, evaluation_);
   record_->phase("train");
   if (last_validation_ < best_loss_) best_loss_ = last_validation_, best_step_ = iteration;
-  const EvaluationRow row{.step = int64_t(iteration), .loss = last_validation_, .floor = floor_.value_or(unknown_real)};
+  const EvaluationRow row{
+      .step = int64_t(iteration), .loss = last_validation_, .floor = floor_.value_or(unknown_real)};
   record_->evaluation(row);
   if (metrics_) metrics_->evaluation(row);
   char text[256];
-  const auto end = floor_ ? fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f} | Entropy floor: {:.4f} (+{:.1f} %)", iteration,
-                                             last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
-                          : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration, last_validation_);
+  const auto end =
+      floor_ ? fmt::format_to_n(text, sizeof text,
+                                "Eval {:>6} | Validation loss: {:.4f} | Entropy floor: {:.4f} (+{:.1f} %)",
+                                iteration, last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
+             : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration,
+                                last_validation_);
   say({text, end.size});
 }
 
@@ -220,7 +239,8 @@ void Trainer::sample_now(uint64_t iteration) {
   line_.assign("Sample at ");
   char number[32];
   line_.append(number, fmt::format_to_n(number, sizeof number, "{}: ", iteration).size);
-  line_.append(generator_.generate(prompt_, settings_.sample_length, {.temperature = 0.8, .seed = settings_.seed + iteration}));
+  line_.append(generator_.generate(prompt_, settings_.sample_length,
+                                   {.temperature = 0.8, .seed = settings_.seed + iteration}));
   record_->phase("train");
   say(line_);
 }
@@ -231,10 +251,12 @@ bool Trainer::state_is_finite() const {
     const uint64_t floats = float_bytes(slot.shape) / sizeof(float);
     constexpr uint32_t exponent = 0x7f800000;  // all its bits are set in infinities and NaN only
     uint32_t lost = 0;
-    for (uint64_t i = 0; i < floats; ++i) lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
+    for (uint64_t i = 0; i < floats; ++i)
+      lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
     return lost == 0;
   };
-  return std::all_of(model_slots_.begin(), model_slots_.end(), finite) && std::all_of(optimizer_slots_.begin(), optimizer_slots_.end(), finite);
+  return std::all_of(model_slots_.begin(), model_slots_.end(), finite) &&
+         std::all_of(optimizer_slots_.begin(), optimizer_slots_.end(), finite);
 }
 
 void Trainer::save_now(uint64_t iteration) {
@@ -262,16 +284,26 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   auto due = [&](int every) { return every > 0 && (iteration % uint64_t(every) == 0 || iteration == last); };
   if (due(settings_.eval_every)) evaluate_now(iteration);
   const bool val = std::isfinite(last_validation_);
-  const uint64_t tokens = uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
+  const uint64_t tokens =
+      uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
   const uint64_t rss = memory_.resident();
+  own_.add(record_->now(), rss);
+  marks_.see(record_->now(), double(iteration));
   progress_.update({int(iteration), settings_.iterations, loss, floor_ ? *floor_ : last_validation_,
-                    floor_ ? std::string_view("floor") : val ? std::string_view("val") : std::string_view(), schedule_.at(iteration - 1), tokens,
-                    rss, runtime_.plan.total});
+                    floor_ ? std::string_view("floor")
+                    : val  ? std::string_view("val")
+                           : std::string_view(),
+                    schedule_.at(iteration - 1), tokens, rss, runtime_.plan.total});
   if (const double since = seconds_since(last_recorded_); since >= record_interval || iteration == last) {
     const double speed = recorded_iteration_ ? double(iteration - recorded_iteration_) / since : unknown_real;
-    const StepRow row{.step = int64_t(iteration), .loss = loss, .learning_rate = schedule_.at(iteration - 1),
-                      .tokens_per_second = speed * double(tokens), .iterations_per_second = speed,
-                      .gradient_norm = options_.clip > 0 ? double(runtime_.executor.data(runtime_.program.clip)[1]) : unknown_real};
+    const StepRow row{.step = int64_t(iteration),
+                      .loss = loss,
+                      .learning_rate = schedule_.at(iteration - 1),
+                      .tokens_per_second = speed * double(tokens),
+                      .iterations_per_second = speed,
+                      .gradient_norm = options_.clip > 0
+                                           ? double(runtime_.executor.data(runtime_.program.clip)[1])
+                                           : unknown_real};
     record_->step(row);
     record_->memory({.step = int64_t(iteration), .rss = int64_t(rss)});
     if (metrics_) metrics_->step(row);
@@ -286,12 +318,21 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   if (due(settings_.checkpoint_every)) save_now(iteration);
 }
 
+verdict::Verdict Trainer::judge_self() const {
+  const uint64_t machine = machine_memory().total;
+  verdict::Options options;
+  options.limit_bytes = double(settings_.memory.empty() ? machine : parse_size(settings_.memory).of(machine));
+  options.steps = marks_.marks();
+  return verdict::judge(observe::samples_of(own_, std::numeric_limits<double>::infinity()), options);
+}
+
 TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   const double seconds = seconds_since(began_);
   store_->wait();
   // Counted before anything below allocates: reporting is no part of the loop.
   TrainResult result;
-  if (allocations_counted() && iterations > start_.state.step) result.allocations_after_warmup = allocations() - warm_allocations_;
+  if (allocations_counted() && iterations > start_.state.step)
+    result.allocations_after_warmup = allocations() - warm_allocations_;
   result.rss_after_warmup = warm_rss_;
   result.rss_end = memory_.resident();
   result.end = end;
@@ -305,7 +346,8 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.threads = runtime_.threads();
   const double done = double(iterations - start_.state.step);
   result.iterations_per_second = done / seconds;
-  result.tokens_per_second = result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
+  result.tokens_per_second =
+      result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
   result.seconds_to_first_step = first_step_seconds_;
   progress_.finish();
   if (const auto error = store_->take_error(); error && end != TrainResult::End::diverged)
@@ -315,7 +357,8 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.milliseconds_per_step = median_step_ * 1e3;
   if (way_) {
     result.predicted_milliseconds = way_->seconds * 1e3;
-    say(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step, way_->seconds * 1e3));
+    say(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step,
+                    way_->seconds * 1e3));
   }
   const Evaluation windows = final_windows(*corpus_, settings_.context);
   if (end == TrainResult::End::finished) {
@@ -325,6 +368,8 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
     result.validation_loss = last_validation_;
   }
   result.rss_peak = memory_.peak();
+  result.verdict = judge_self();
+  record_->verdict(report::verdict_json(result.verdict).dump());
   record_->commit();
   return result;
 }
@@ -334,7 +379,8 @@ TrainResult Trainer::diverge(uint64_t iteration, std::string_view what) {
   store_->wait();
   const auto good = store_->last_step();
   say(fmt::format("Stopped at iteration {}: {}. {}; a lower --lr may help", iteration, what,
-                  good ? fmt::format("The last good checkpoint is kept: step {}", *good) : std::string("There is no good checkpoint yet")));
+                  good ? fmt::format("The last good checkpoint is kept: step {}", *good)
+                       : std::string("There is no good checkpoint yet")));
   return finish(TrainResult::End::diverged, iteration);
 }
 
@@ -342,15 +388,19 @@ TrainResult Trainer::run() {
   load_or_initialise();
   prepare_folder();
   for (const std::string& note : start_.notes) say("note: " + note);
-  if (start_.checkpoint) say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
+  if (start_.checkpoint)
+    say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
   describe_run(progress_, settings_, runtime_, *corpus_, gemm_, start_.folder.string());
   if (way_)
-    say(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", settings_.memory, way_->text(), way_->seconds * 1e3));
+    say(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", settings_.memory, way_->text(),
+                    way_->seconds * 1e3));
   record_->phase("train");
   rehearse();
   began_ = last_recorded_ = Clock::now();
   const uint64_t last = uint64_t(settings_.iterations), first = start_.state.step;
-  if (first >= last) say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first, last));
+  if (first >= last)
+    say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first,
+                    last));
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
   for (uint64_t done = first; done < last; ++done) {
     const auto step_began = Clock::now();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "train/run_folder.hpp"
+#include "verdict/verdict.hpp"
 
 namespace plimsoll {
 
@@ -13,18 +14,19 @@ namespace plimsoll {
 struct TrainResult {
   enum class End { finished, interrupted, diverged };
   End end = End::finished;
-  uint64_t iterations = 0;        // done in all, those before a resume included
+  uint64_t iterations = 0;  // done in all, those before a resume included
   uint64_t parameters = 0;
-  double loss = 0;                // mean over the last steps (up to 100)
-  double validation_loss = 0;     // over the final windows
+  double loss = 0;             // mean over the last steps (up to 100)
+  double validation_loss = 0;  // over the final windows
   uint64_t validation_targets = 0;
-  std::optional<double> floor;    // the data's entropy, nats per token
+  std::optional<double> floor;  // the data's entropy, nats per token
   double seconds = 0, iterations_per_second = 0, tokens_per_second = 0, seconds_to_first_step = 0;
   double milliseconds_per_step = 0;
   std::optional<double> predicted_milliseconds;  // where a memory line was drawn
   uint64_t plan_bytes = 0, plan_lower_bound_bytes = 0;
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
   std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
+  verdict::Verdict verdict;                          // about this process's own memory
   std::string gemm;
   int threads = 1;
   std::string folder;

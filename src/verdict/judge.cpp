@@ -25,16 +25,16 @@ struct Look {
   double base = 0;
 };
 
-Look look(const CompactSeries& series, double period, size_t most, Caution caution) {
+// Compares the shapes over `points`, which lie between `start` and `start + span`.
+Look look(std::vector<FloorPoint> points, double start, double span, Caution caution) {
   Look out;
-  out.points = floor_points(series.buckets(), period, most);
+  out.points = std::move(points);
   if (out.points.size() < least_points) return out;
   std::vector<double> sorted;
   for (const FloorPoint& p : out.points) sorted.push_back(p.bytes);
   std::sort(sorted.begin(), sorted.end());
   out.base = sorted[sorted.size() / 2] > 0 ? sorted[sorted.size() / 2] : sorted.back();
   if (!(out.base > 0)) return out;
-  const double start = series.first_time(), span = series.last_time() - start;
   std::vector<double> u, z;
   for (const FloorPoint& p : out.points) {
     u.push_back((p.time - start) / span);
@@ -44,6 +44,11 @@ Look look(const CompactSeries& series, double period, size_t most, Caution cauti
   out.comparison =
       ShapeLibrary(std::move(u), caution).compare(z, std::max(least_noise, shape_tolerance * range));
   return out;
+}
+
+Look look(const CompactSeries& series, double period, size_t most, Caution caution) {
+  return look(floor_points(series.buckets(), period, most), series.first_time(),
+              series.last_time() - series.first_time(), caution);
 }
 
 double median_of(std::span<const FloorPoint> points) {
@@ -100,6 +105,43 @@ bool slows_down(std::span<const FloorPoint> points) {
               last = slope_of(points.last(third));
   return middle.value - last.value > 2 * std::hypot(middle.error, last.error) &&
          last.value < .95 * middle.value;
+}
+
+// Has the growth since `from` lost much of its pace? Then, too, it may end.
+bool flattens(std::span<const FloorPoint> points, double from) {
+  while (!points.empty() && points.front().time < from) points = points.subspan(1);
+  const size_t half = points.size() / 2;
+  return half >= 4 && slope_of(points.last(half)).value < .7 * slope_of(points.first(half)).value;
+}
+
+double step_at(std::span<const StepMark> marks, double time) {
+  const auto after = std::upper_bound(marks.begin() + 1, marks.end() - 1, time,
+                                      [](double t, const StepMark& mark) { return t < mark.time; });
+  const StepMark &a = *(after - 1), &b = *after;
+  return a.step + (b.step - a.step) * (time - a.time) / (b.time - a.time);
+}
+
+// A program that leaks by the step and changes its speed does not grow evenly over time, so a leak is fitted
+// anew with steps for time; where they tell nothing, the mean speed turns one rate into the other.
+std::optional<double> rate_per_step(const Verdict& v, std::span<const FloorPoint> floor,
+                                    std::span<const StepMark> marks, Caution caution) {
+  if (marks.size() < 2) return std::nullopt;
+  const StepMark &first = marks.front(), &last = marks.back();
+  if (!(last.time > first.time && last.step > first.step)) return std::nullopt;
+  std::vector<FloorPoint> by_step;
+  for (const FloorPoint& p : floor) {
+    if (p.time < first.time || p.time > last.time) continue;
+    const double step = step_at(marks, p.time);
+    if (by_step.empty() || step > by_step.back().time) by_step.push_back({step, p.bytes});
+  }
+  if (v.kind == Kind::leak && 2 * by_step.size() > floor.size()) {
+    const double steps = last.step - first.step;
+    const Look anew = look(std::move(by_step), first.step, steps, caution);
+    const Fit& leak = anew.comparison.leak;
+    if (anew.base > 0 && anew.comparison.evidence > 0 && leak.rise > 0)
+      return leak.rise * anew.base / ((1 - leak.onset) * steps);
+  }
+  return v.rate * (last.time - first.time) / (last.step - first.step);
 }
 
 void too_few(Verdict& v, const CompactSeries& series) {
@@ -159,7 +201,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   const bool matters = c.leak.rise >= options.matter_fraction;
   v.growing = rises_lately(floor, options.matter_fraction / 2 * best.base);
   v.ruled_out_rate = (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * best.base / span;
-  const bool may_end = caution == Caution::while_running && slows_down(floor);
+  const bool may_end = caution == Caution::while_running && (slows_down(floor) || flattens(floor, v.onset));
   if (c.evidence > options.evidence && significant && matters && !may_end) {
     v.kind = Kind::leak;
     v.growing = true;
@@ -168,7 +210,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
         v.rate * (series.last_time() - floor[floor.size() - 1 - ends / 2].time);  // up to the last sample
     if (v.rate > 0 && v.limit_bytes > 0)
       v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
-    if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;
+    v.rate_per_step = rate_per_step(v, floor, options.steps, caution);
     return finished();
   }
   v.explanation = describe(c.benign);
@@ -177,7 +219,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   v.rate_low = (c.steady.rise - 2 * c.steady.rise_error) * best.base / span;
   v.rate_high = (c.steady.rise + 2 * c.steady.rise_error) * best.base / span;
   v.onset = start;
-  if (options.steps_per_second > 0) v.rate_per_step = v.rate / options.steps_per_second;
+  v.rate_per_step = rate_per_step(v, floor, options.steps, caution);
   const double could_be = v.ruled_out_rate * span / best.base;
   if (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction)) {
     v.kind = Kind::no_leak;

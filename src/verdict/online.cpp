@@ -1,7 +1,9 @@
-// The verdict while samples arrive: a compact series, looks at geometric times, and a bar that is high while
-// little is known.
+// The verdict while samples arrive: a compact series, looks at geometric times, a bar that is high while
+// little is known, and patience with what may be a cache still filling.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "verdict/judge_compact.hpp"
 #include "verdict/sentence.hpp"
@@ -11,12 +13,17 @@ namespace {
 
 constexpr size_t first_look = 40, first_call = 80;
 constexpr double look_ratio = 1.12;
-constexpr double least_evidence = 2.5;  // at each of two looks in a row
-constexpr double mean_evidence = 4;     // over both, once much has been seen
+constexpr size_t looks_in_a_row = 3;
+constexpr double least_evidence = 2.5;  // at each of them
+constexpr double mean_evidence = 4;     // over all of them, once much has been seen
 // With few samples a warm-up or a cache is still in its straight part; the bar comes down as the logarithm of
 // their number.
 constexpr double much = 1000, caution_while_little = 3;
-constexpr double most_evidence = 15;  // one overwhelming look does not replace the second
+constexpr double most_evidence = 15;  // one overwhelming look does not replace the others
+// A cache that fills evenly and a leak are the same until the cache is full; no test tells them apart. So a
+// rise must have lasted this many samples and, within bounds, half as long again as the calm before it,
+// unless it would reach the line within as long as it has lasted.
+constexpr double least_patience = 1000, most_patience = 2000, longer_than_calm = 1.5;
 
 double bar(size_t samples) {
   return mean_evidence + caution_while_little * std::max(0., std::log(much / double(samples)));
@@ -29,8 +36,22 @@ struct OnlineVerdict::State {
   CompactSeries series;
   Verdict current;
   size_t next_look = first_look;
-  double last_evidence = 0;  // of the look before, 0 where it did not speak of a leak
+  std::array<double, looks_in_a_row> evidence{};  // of the latest looks, 0 where one did not speak of a leak
   std::optional<double> first_leak;
+
+  bool persists() const {
+    const double sum = std::accumulate(evidence.begin(), evidence.end(), 0.);
+    return series.samples() >= first_call && *std::min_element(evidence.begin(), evidence.end()) > 0 &&
+           sum / double(looks_in_a_row) > bar(series.samples());
+  }
+
+  bool lasted_long_enough() const {
+    const double lasted = series.last_time() - current.onset,
+                 rising = double(series.samples()) * lasted / (series.last_time() - series.first_time()),
+                 calm = double(series.samples()) - rising;
+    return rising >= std::clamp(longer_than_calm * calm, least_patience, most_patience) ||
+           (current.seconds_to_limit && *current.seconds_to_limit < lasted);
+  }
 
   void look() {
     Options lenient = options;
@@ -38,10 +59,9 @@ struct OnlineVerdict::State {
     const bool was_leak = current.kind == Kind::leak;
     current = judge_compact(series, lenient, Caution::while_running);
     const bool speaks = current.kind == Kind::leak;
-    const double evidence = speaks ? std::min(current.evidence, most_evidence) : 0;
-    const bool called = speaks && last_evidence > 0 && series.samples() >= first_call &&
-                        (was_leak || (evidence + last_evidence) / 2 > bar(series.samples()));
-    last_evidence = evidence;
+    std::rotate(evidence.begin(), evidence.begin() + 1, evidence.end());
+    evidence.back() = speaks ? std::min(current.evidence, most_evidence) : 0;
+    const bool called = speaks && (was_leak || (persists() && lasted_long_enough()));
     if (called && !first_leak) first_leak = series.last_time();
     if (!speaks || called) return;
     current.kind = Kind::undecided;

@@ -25,11 +25,16 @@ struct Phase {
   std::string name;
 };
 
+// When a step was reached, to say growth by the step; both ascending.
+struct StepMark {
+  double time = 0, step = 0;
+};
+
 struct Options {
   double limit_bytes = 0;         // the line not to cross; 0: none known
   double matter_fraction = 0.02;  // growth below this share of the floor is not worth a word
   double evidence = 3.2;          // log Bayes factor a leak needs over the best benign explanation
-  double steps_per_second = 0;    // 0: steps unknown
+  std::span<const StepMark> steps = {};
   std::span<const Phase> phases = {};
 };
 
@@ -66,8 +71,8 @@ struct Verdict {
 Verdict judge(std::span<const Sample> samples, const Options& options = {});
 
 // The same judgement while samples arrive. Memory is bounded whatever the run's length; looks are taken at
-// geometric times and a leak is called only when two looks in a row say so, so looking often does not raise
-// false alarms.
+// geometric times and a leak is called only when several looks in a row say so and the rise has lasted, so
+// looking often does not raise false alarms.
 class OnlineVerdict {
  public:
   explicit OnlineVerdict(Options options = {});

@@ -70,6 +70,13 @@ def test_a_leak_is_found_named_and_fails_where_asked():
     assert base.execute("SELECT count(*) FROM memory").fetchone()[0] > 100
     assert json.loads(base.execute("SELECT json FROM verdicts ORDER BY id DESC").fetchone()[0]) == found
     assert base.execute("SELECT role FROM processes WHERE role <> ''").fetchall() == [("main",)]
+    # The record says the same when it is judged later.
+    later = subprocess.run([PLIMSOLL, "verdict", record, "--json", "--all", "--fail-on-leak"], capture_output=True)
+    again = json.loads(later.stdout)
+    assert later.returncode == 10 and again["verdict"] == "leak" and documented(again), again
+    assert again["culprit"]["pid"] == found["culprit"]["pid"] and again["culprit"]["share"] > 0.9
+    assert abs(again["rate_bytes_per_step"] / found["rate_bytes_per_step"] - 1) < 0.05
+    assert again["limit_bytes"] == 2_000_000_000 and [p["verdict"] for p in again["processes"]] == ["leak"]
     # Without being asked to, a leak is not a failure.
     assert watch("--quiet", "--interval", "50ms", "--for", "3s", "--", *python(LEAK.format(tell=False, say=False))).code == 0
 

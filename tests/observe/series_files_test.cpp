@@ -26,7 +26,8 @@ TEST(SeriesFiles, CsvColumnsByName) {
   ASSERT_EQ(s[0].samples.size(), 3u) << "an empty field is a sample not taken";
   EXPECT_EQ(s[0].samples[1].bytes, 12e6);
   EXPECT_EQ(s[0].samples[1].time, 5);
-  EXPECT_EQ(s[0].steps_per_second, 2);
+  ASSERT_EQ(s[0].steps.size(), 3u);
+  EXPECT_EQ(s[0].steps[2].step, 30);
 }
 
 TEST(SeriesFiles, JsonLines) {

@@ -88,9 +88,25 @@ TEST(Judge, OnsetAndSpikes) {
 }
 
 TEST(Judge, RatePerStep) {
-  Verdict v = judge(series([](double u) { return .3 * u; }), {.steps_per_second = 4});
+  std::vector<StepMark> marks;
+  for (double t = 0; t < 600; t += 7) marks.push_back({t, 4 * t});
+  Verdict v = judge(series([](double u) { return .3 * u; }), {.steps = marks});
   ASSERT_TRUE(v.rate_per_step);
-  EXPECT_DOUBLE_EQ(*v.rate_per_step, v.rate / 4);
+  EXPECT_NEAR(*v.rate_per_step, v.rate / 4, v.rate / 400);
+  EXPECT_FALSE(judge(series([](double u) { return .3 * u; })).rate_per_step);
+}
+
+// 250 kB lost at every step of a program that changes its speed half-way: what a step costs is the same all
+// along, a second is not.
+TEST(Judge, RatePerStepWhereTheSpeedChanges) {
+  for (double later : {2., 8., 16.}) {
+    auto step = [=](double t) { return t < 300 ? 4 * t : 1200 + later * (t - 300); };
+    std::vector<StepMark> marks;
+    for (double t = 0; t < 600; t += 2) marks.push_back({t, step(t)});
+    Verdict v = judge(series([&](double u) { return step(u * 599) * 250e3 / 2e9; }), {.steps = marks});
+    ASSERT_EQ(v.kind, Kind::leak) << later;
+    EXPECT_NEAR(*v.rate_per_step, 250e3, 12e3) << later;
+  }
 }
 
 TEST(Judge, RulesOutWhatItSays) {

@@ -1,5 +1,5 @@
 // Scores the verdict and its rivals on generated series of known truth: `verdict_score [series per shape]
-// [development|held-out]`.
+// [development|held-out|both] [first seed]`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,20 +62,21 @@ const char* growth_class(double growth) {
   return growth < .05 ? "below 5 %" : growth < .1 ? "5-10 %" : growth < .2 ? "10-20 %" : "20 % and more";
 }
 
-void score(const std::string& name, const Method& method, int each, Ranges ranges, bool by_shape) {
+void score(const std::string& name, const Method& method, uint64_t first, int each, Ranges ranges,
+           bool by_shape) {
   Share false_final, false_online, false_online_filling, found_online, ten;
   std::map<std::string, Share> classes, shapes_final, shapes_online;
   std::vector<double> delays, errors;
   for (const std::string& shape : benign_shapes())
     for (int i = 0; i < each; ++i) {
-      Outcome out = method(generate(shape, uint64_t(i), ranges).samples);
+      Outcome out = method(generate(shape, first + uint64_t(i), ranges).samples);
       false_final.count(out.leak), false_online.count(out.first_leak.has_value());
       if (!shape.starts_with("cache that fills")) false_online_filling.count(out.first_leak.has_value());
       shapes_final[shape].count(out.leak), shapes_online[shape].count(out.first_leak.has_value());
     }
   for (const std::string& shape : leaking_shapes())
     for (int i = 0; i < each; ++i) {
-      GeneratedSeries series = generate(shape, uint64_t(i), ranges);
+      GeneratedSeries series = generate(shape, first + uint64_t(i), ranges);
       Outcome out = method(series.samples);
       const Truth& truth = series.truth;
       classes[growth_class(truth.growth)].count(out.leak);
@@ -108,9 +109,10 @@ void score(const std::string& name, const Method& method, int each, Ranges range
 int main(int argc, char** argv) {
   using namespace plimsoll::verdict;
   const int each = argc > 1 ? std::max(1, std::atoi(argv[1])) : 30;
+  const uint64_t first = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
   for (Ranges ranges : {Ranges::development, Ranges::held_out}) {
     const char* name = ranges == Ranges::development ? "development" : "held-out";
-    if (argc > 2 && std::string(argv[2]) != name) continue;
+    if (argc > 2 && std::string(argv[2]) != name && std::string(argv[2]) != "both") continue;
     fmt::print("\n{} ranges, {} series of {} benign and {} leaking shapes\n\n", name,
                each * int(benign_shapes().size() + leaking_shapes().size()), benign_shapes().size(),
                leaking_shapes().size());
@@ -119,10 +121,10 @@ int main(int argc, char** argv) {
         "(without linear fills) | leaks "
         "called while running | median delay, of the leak's duration | median rate error "
         "|\n|---|---|---|---|---|---|---|---|---|---|\n");
-    score("minimum of 10, +100 MB", rival(minimum_rule_absolute), each, ranges, false);
-    score("minimum of 10, +5 %", rival(minimum_rule_relative), each, ranges, false);
-    score("least squares", rival(least_squares), each, ranges, false);
-    score("Mann-Kendall + Theil-Sen", rival(mann_kendall), each, ranges, false);
-    score("plimsoll", ours, each, ranges, true);
+    score("minimum of 10, +100 MB", rival(minimum_rule_absolute), first, each, ranges, false);
+    score("minimum of 10, +5 %", rival(minimum_rule_relative), first, each, ranges, false);
+    score("least squares", rival(least_squares), first, each, ranges, false);
+    score("Mann-Kendall + Theil-Sen", rival(mann_kendall), first, each, ranges, false);
+    score("plimsoll", ours, first, each, ranges, true);
   }
 }

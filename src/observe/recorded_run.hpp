@@ -1,0 +1,26 @@
+// A run file as the verdict wants it: the series of the whole tree, what is known of each process, steps and
+// phases.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "observe/history.hpp"
+#include "observe/step_marks.hpp"
+
+namespace plimsoll::observe {
+
+struct RecordedRun {
+  Series tree{8192};
+  History history;  // empty where the run recorded no processes
+  StepMarks steps;
+  std::vector<verdict::Phase> phases;
+  double limit = 0;  // bytes; 0: none recorded
+  double until = 0;  // what comes later is the program's end, or nothing
+};
+
+bool is_run_file(const std::string& path);
+// Of a resumed run the last session: it is a process of its own. InputError if it is not a run file or holds
+// no memory.
+RecordedRun read_run(const std::string& path);
+
+}  // namespace plimsoll::observe
