@@ -7,9 +7,9 @@
 namespace plimsoll {
 namespace {
 
-// About 20 to 50 microseconds of looking before going to sleep: longer than the gaps inside a step, far shorter than
-// a time slice that another program could use.
-constexpr int spins = 400;
+// Some 70 to 200 microseconds of looking before going to sleep, depending on the processor's pause: longer than the
+// gaps inside a step (waking costs tens of microseconds), far shorter than a time slice another program could use.
+constexpr int spins = 4000;
 
 void relax() {
 #if defined(__x86_64__)
@@ -26,8 +26,7 @@ void wake(std::atomic<uint32_t>& word, int count) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-constexpr uint64_t closed = 0xffffffffu;  // as a part: beyond those of any job
-constexpr uint64_t part_of(uint64_t ticket) { return ticket & 0xffffffffu; }
+constexpr uint64_t ticket(uint64_t epoch, uint64_t front, uint64_t back) { return epoch << 32 | front << 16 | back; }
 
 }  // namespace
 
@@ -42,16 +41,19 @@ Pool::~Pool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-// Claims and runs one part if one is left. The claim succeeds only if the ticket has not moved since it was read, and
-// the caller moves it before it changes anything of the job: so the job and the number of parts read in between are
-// those of the ticket. (Whoever reads a new one with acquire finds the ticket moved.)
+// Claims and runs one part if one is left. The claim succeeds only if the ticket has not moved since it was read; as
+// long as it shows an unclaimed part, the caller has not gone on to another job: so the job read in between is the
+// ticket's own.
 bool Pool::take_part(uint64_t seen, int slot) {
+  const uint64_t epoch = seen >> 32, front = seen >> 16 & 0xffff, back = seen & 0xffff;
+  if (front >= back) return false;
   const Job job = job_.load(std::memory_order_acquire);
   const void* context = context_.load(std::memory_order_acquire);
-  if (part_of(seen) >= static_cast<uint64_t>(parts_.load(std::memory_order_acquire))) return false;
-  if (!ticket_.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel)) return true;
-  job(context, static_cast<int>(part_of(seen)), slot);
-  if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1 && caller_sleeps_.load()) wake(unfinished_, 1);
+  const bool from_front = slot % 2 == 0;
+  const uint64_t claimed = from_front ? ticket(epoch, front + 1, back) : ticket(epoch, front, back - 1);
+  if (!ticket_.compare_exchange_strong(seen, claimed)) return true;
+  job(context, static_cast<int>(from_front ? front : back - 1), slot);
+  if (unfinished_.fetch_sub(1) == 1 && caller_sleeps_.load()) wake(unfinished_, 1);
   return true;
 }
 
@@ -60,14 +62,12 @@ void Pool::run(Job job, const void* context, int parts) {
     for (int part = 0; part < parts; ++part) job(context, part, 0);
     return;
   }
+  // All parts of the last job are claimed, so no stale ticket can be exchanged while the job changes.
   const uint64_t next = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-  // Closed first: a late worker still holds the ticket of the last job, whose part may exist in a larger next one.
-  ticket_.store(next << 32 | closed, std::memory_order_relaxed);
   job_.store(job, std::memory_order_release);
   context_.store(context, std::memory_order_release);
-  parts_.store(parts, std::memory_order_release);
   unfinished_.store(static_cast<uint32_t>(parts), std::memory_order_relaxed);
-  ticket_.store(next << 32, std::memory_order_release);
+  ticket_.store(ticket(next & 0xffffffff, 0, static_cast<uint64_t>(parts)), std::memory_order_release);
   epoch_.fetch_add(1);
   if (sleepers_.load() > 0) wake(epoch_, static_cast<int>(workers_.size()));
   while (take_part(ticket_.load(std::memory_order_acquire), 0)) {

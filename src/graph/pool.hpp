@@ -26,7 +26,9 @@ class Pool {
   void work(int slot);
   bool take_part(uint64_t seen, int slot);
 
-  // Epoch in the high half, next unclaimed part in the low half: one compare-and-swap claims a part of one job.
+  // Epoch (32 bits), first unclaimed part and end of the unclaimed (16 bits each): one compare-and-swap claims a part of
+  // one job. Even slots claim from the front, odd ones from the back, so that a thread meets the same rows in node
+  // after node while they are still in its cache.
   alignas(64) std::atomic<uint64_t> ticket_{0};
   alignas(64) std::atomic<uint32_t> epoch_{0};   // what sleepers wait on
   std::atomic<int> sleepers_{0};
@@ -34,7 +36,6 @@ class Pool {
   std::atomic<bool> caller_sleeps_{false};
   alignas(64) std::atomic<Job> job_{nullptr};
   std::atomic<const void*> context_{nullptr};
-  std::atomic<int> parts_{0};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

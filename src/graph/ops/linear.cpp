@@ -5,12 +5,14 @@
 namespace plimsoll::ops {
 namespace {
 
-// A part of an m x n product: columns are split first (each part packs only its own), then rows.
+// A part of an m x n product. Rows are split into as many groups as threads are likely to work (two parts each), so that
+// a thread keeps to the rows it had in the node before; within a group columns are split, each part packing its own.
 struct Tile {
   Range rows, columns;
 };
-Tile tile_of(int64_t m, int64_t n, int part, int parts) {
+Tile tile_of(int64_t m, int64_t n, int part, int parts, bool rows_first) {
   int columns = static_cast<int>(std::clamp<int64_t>(n / 64, 1, parts));
+  if (rows_first && parts % 2 == 0 && m >= 28 * (parts / 2)) columns = n >= 128 ? 2 : 1;
   while (parts % columns) --columns;
   return {split(m, part / columns, parts / columns, 14), split(n, part % columns, columns, 32)};
 }
@@ -35,8 +37,8 @@ class Product : public Op {
 
  protected:
   // Runs the given part of g, whose pointers are those of the whole product.
-  static void run_part(const Frame& f, kernels::Gemm g, int part, int parts) {
-    const Tile tile = tile_of(g.m, g.n, part, parts);
+  static void run_part(const Frame& f, kernels::Gemm g, int part, int parts, bool rows_first = true) {
+    const Tile tile = tile_of(g.m, g.n, part, parts, rows_first);
     g.m = tile.rows.end - tile.rows.begin;
     g.n = tile.columns.end - tile.columns.begin;
     if (g.m == 0 || g.n == 0) return;
@@ -83,7 +85,7 @@ class LinearWeight final : public Product {
     const int a = transposed_ ? 1 : 0, b = 1 - a;
     const int64_t m = f.in_type[a].shape[1], n = f.in_type[b].shape[1];
     run_part(f, {.m = m, .n = n, .k = f.in_type[0].shape[0], .a = f.in[a], .a_row = 1, .a_col = m, .b = f.in[b], .b_row = n,
-                 .c = f.out[0], .c_row = n, .accumulate = write_.adds(*f.now)}, part, parts);
+                 .c = f.out[0], .c_row = n, .accumulate = write_.adds(*f.now)}, part, parts, false);
   }
 
  private:
