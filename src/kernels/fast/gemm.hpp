@@ -47,6 +47,8 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v)
       bv[v] = Partial && v == vectors - 1 ? load_part(b + v * W, lanes) : load(b + v * W);
+    __builtin_prefetch(b + 8 * b_row);  // packed panels stream from L2
+    if (vectors == 2) __builtin_prefetch(b + 8 * b_row + W);
     b += b_row;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
