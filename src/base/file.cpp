@@ -209,7 +209,11 @@ void replace_file(const std::filesystem::path& path, std::string_view text, bool
 }
 }  // namespace
 
-void write_durably(const std::filesystem::path& path, std::string_view text) { replace_file(path, text, true); }
-void write_atomically(const std::filesystem::path& path, std::string_view text) { replace_file(path, text, false); }
+void write_durably(const std::filesystem::path& path, std::string_view text) {
+  replace_file(path, text, true);
+}
+void write_atomically(const std::filesystem::path& path, std::string_view text) {
+  replace_file(path, text, false);
+}
 
 }  // namespace plimsoll

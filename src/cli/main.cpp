@@ -80,7 +80,8 @@ static int run(int argc, char** argv) {
   CLI::App app{"plimsoll: training runs whose memory is known, flat and explained", "plimsoll"};
   app.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
   app.require_subcommand(1);
-  app.footer(std::string(exit_codes) + "\n\n`plimsoll COMMAND --help` shows a command's options and an example.");
+  app.footer(std::string(exit_codes) +
+             "\n\n`plimsoll COMMAND --help` shows a command's options and an example.");
   std::sort(registry().begin(), registry().end(), [](auto& a, auto& b) { return a.rank < b.rank; });
   for (auto& command : registry()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);

@@ -7,8 +7,8 @@ namespace plimsoll {
 struct Backward::State {
   Gradients& gradients;
   const std::function<bool(ValueId)>& recompute;
-  std::unordered_map<ValueId, size_t> producer;   // node that made a forward value
-  std::unordered_map<ValueId, ValueId> again;     // forward value -> its recomputed twin
+  std::unordered_map<ValueId, size_t> producer;  // node that made a forward value
+  std::unordered_map<ValueId, ValueId> again;    // forward value -> its recomputed twin
 
   // The value, or its twin, emitting the forward nodes again where needed.
   ValueId available(List& list, ValueId id) {
@@ -50,14 +50,18 @@ ValueId Backward::existing(int i) const {
   return found == state_.gradients.of.end() ? no_value : found->second;
 }
 
-void Backward::set(int i, ValueId gradient) { state_.gradients.of[node_.in[static_cast<size_t>(i)]] = gradient; }
+void Backward::set(int i, ValueId gradient) {
+  state_.gradients.of[node_.in[static_cast<size_t>(i)]] = gradient;
+}
 
 Backward::Target Backward::gradient_of_input(int i) {
   const ValueId input = node_.in[static_cast<size_t>(i)];
   if (const ValueId there = existing(i); there != no_value) return {there, {.add = true}};
   const Value value = list_.graph()[input];
   const auto place = state_.gradients.place.find(input);
-  const ValueId gradient = place != state_.gradients.place.end() ? place->second : list_.graph().value("d." + value.name, value.type, Role::gradient);
+  const ValueId gradient = place != state_.gradients.place.end()
+                               ? place->second
+                               : list_.graph().value("d." + value.name, value.type, Role::gradient);
   set(i, gradient);
   return {gradient, {.first_replaces = value.role == Role::parameter}};
 }

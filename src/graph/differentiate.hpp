@@ -11,8 +11,9 @@
 namespace plimsoll {
 
 struct Gradients {
-  std::unordered_map<ValueId, ValueId> of;     // value -> its gradient
-  std::unordered_map<ValueId, ValueId> place;  // value -> where its gradient is to be written, if that is given
+  std::unordered_map<ValueId, ValueId> of;  // value -> its gradient
+  std::unordered_map<ValueId, ValueId>
+      place;  // value -> where its gradient is to be written, if that is given
 };
 
 // `seeds` are gradients known already (of the loss with respect to the last values). Emits into `list`; gradients of

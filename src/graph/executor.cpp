@@ -37,9 +37,12 @@ Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* 
       }
       Step step{};
       step.op = node.op.get();
-      step.frame = {pointers.get(), pointers.get() + inputs, types.get(), types.get() + inputs, nullptr, nullptr, &table,
-                    options.gemm ? options.gemm : table.gemm};
-      step.parts = parts_for(*node.op, {types.get(), inputs}, {types.get() + inputs, outputs}, pool.threads());
+      step.frame = {pointers.get(), pointers.get() + inputs,
+                    types.get(),    types.get() + inputs,
+                    nullptr,        nullptr,
+                    &table,         options.gemm ? options.gemm : table.gemm};
+      step.parts =
+          parts_for(*node.op, {types.get(), inputs}, {types.get() + inputs, outputs}, pool.threads());
       bound.steps.push_back(step);
     }
   }

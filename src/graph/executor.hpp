@@ -14,13 +14,15 @@ namespace plimsoll {
 class Executor {
  public:
   struct Options {
-    const kernels::Table* kernels = nullptr;   // null: the best this processor runs
-    kernels::GemmFunction gemm = nullptr;      // null: the table's own
+    const kernels::Table* kernels = nullptr;  // null: the best this processor runs
+    kernels::GemmFunction gemm = nullptr;     // null: the table's own
   };
   // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor.
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
-  float* data(ValueId id) const { return reinterpret_cast<float*>(memory_ + plan_.at[static_cast<size_t>(id)].offset); }
+  float* data(ValueId id) const {
+    return reinterpret_cast<float*>(memory_ + plan_.at[static_cast<size_t>(id)].offset);
+  }
   int32_t* tokens(ValueId id) const { return reinterpret_cast<int32_t*>(data(id)); }
 
   // Runs the list once: before each micro-batch `fill(micro)` writes its input.
@@ -41,7 +43,7 @@ class Executor {
  private:
   struct Step {
     const Op* op;
-    Frame frame;      // scratch and moment are filled in per part
+    Frame frame;  // scratch and moment are filled in per part
     int parts;
   };
   struct Bound {

@@ -6,12 +6,18 @@ namespace plimsoll {
 
 const char* role_name(Role role) {
   switch (role) {
-    case Role::parameter: return "parameters";
-    case Role::gradient: return "gradients";
-    case Role::optimiser: return "optimiser";
-    case Role::activation: return "activations";
-    case Role::input: return "inputs";
-    case Role::scratch: return "scratch";
+    case Role::parameter:
+      return "parameters";
+    case Role::gradient:
+      return "gradients";
+    case Role::optimiser:
+      return "optimiser";
+    case Role::activation:
+      return "activations";
+    case Role::input:
+      return "inputs";
+    case Role::scratch:
+      return "scratch";
   }
   return "?";
 }
@@ -24,7 +30,8 @@ ValueId Graph::value(std::string name, Type type, Role role, Keep keep) {
 ValueId Graph::view(ValueId base, int64_t offset, Type type, std::string name) {
   const Value& whole = (*this)[base];
   if (offset < 0 || offset + type.elements() > whole.type.elements())
-    fail("[view] {} needs elements {}..{} of {} {}", name, offset, offset + type.elements(), whole.name, whole.type.shape.text());
+    fail("[view] {} needs elements {}..{} of {} {}", name, offset, offset + type.elements(), whole.name,
+         whole.type.shape.text());
   values_.push_back({std::move(name), type, whole.role, Keep::touched, base, offset});
   return static_cast<ValueId>(values_.size() - 1);
 }
@@ -50,7 +57,8 @@ std::vector<Type> types_of(const Graph& graph, const std::vector<ValueId>& ids) 
 }
 }  // namespace
 
-std::vector<ValueId> List::emit(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::string name, Role role) {
+std::vector<ValueId> List::emit(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::string name,
+                                Role role) {
   std::vector<ValueId> out;
   const auto outputs = op->infer(types_of(graph_, in));
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -59,12 +67,15 @@ std::vector<ValueId> List::emit(std::shared_ptr<const Op> op, std::vector<ValueI
   return out;
 }
 
-void List::emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::vector<ValueId> out, std::string name) {
+void List::emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::vector<ValueId> out,
+                     std::string name) {
   const auto wanted = op->infer(types_of(graph_, in));
-  if (wanted.size() != out.size()) fail("[{}] {}: {} outputs given, {} made", op->name(), name, out.size(), wanted.size());
+  if (wanted.size() != out.size())
+    fail("[{}] {}: {} outputs given, {} made", op->name(), name, out.size(), wanted.size());
   for (size_t i = 0; i < out.size(); ++i)
     if (graph_[out[i]].type.elements() != wanted[i].elements())
-      fail("[{}] {}: output {} is {}, {} expected", op->name(), name, i, graph_[out[i]].type.shape.text(), wanted[i].shape.text());
+      fail("[{}] {}: output {} is {}, {} expected", op->name(), name, i, graph_[out[i]].type.shape.text(),
+           wanted[i].shape.text());
   nodes_.push_back({std::move(name), std::move(op), std::move(in), std::move(out)});
 }
 

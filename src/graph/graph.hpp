@@ -56,9 +56,11 @@ class List {
   List(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
 
   // Records a node; outputs become new values (role activation unless said) typed by the op.
-  std::vector<ValueId> emit(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::string name, Role role = Role::activation);
+  std::vector<ValueId> emit(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::string name,
+                            Role role = Role::activation);
   // Records a node that writes values that exist already (gradients, parameters, views).
-  void emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::vector<ValueId> out, std::string name);
+  void emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::vector<ValueId> out,
+                 std::string name);
 
   const std::string& name() const { return name_; }
   const std::vector<Node>& nodes() const { return nodes_; }

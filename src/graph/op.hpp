@@ -15,11 +15,11 @@ class Backward;
 
 // What changes from one replay to the next; everything else was fixed when the list was recorded.
 struct Moment {
-  uint64_t step = 0;     // optimiser steps done before this one
-  int micro = 0;         // micro-batch within the step
+  uint64_t step = 0;  // optimiser steps done before this one
+  int micro = 0;      // micro-batch within the step
   float learning_rate = 0;
-  int position = 0;      // generation: where in the context this token stands
-  uint64_t seed = 0;     // dropout
+  int position = 0;   // generation: where in the context this token stands
+  uint64_t seed = 0;  // dropout
 };
 
 // What a kernel sees of its node: resolved addresses, its thread's scratch, the moment.

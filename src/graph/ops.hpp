@@ -12,8 +12,9 @@ using OpPointer = std::shared_ptr<const Op>;
 
 struct DropoutSite {
   float rate = 0;
-  uint32_t site = 0;      // tells apart the places in the model
-  int64_t micro_rows = 0;  // rows of a micro-batch: masks depend on the row within the step, not the micro-batch
+  uint32_t site = 0;  // tells apart the places in the model
+  int64_t micro_rows =
+      0;  // rows of a micro-batch: masks depend on the row within the step, not the micro-batch
 };
 
 // tokens [B, T+1] i32, wte [V, C], wpe [>=T, C] -> x [N, C]
@@ -47,7 +48,7 @@ struct AdamWOptions {
 OpPointer adamw(AdamWOptions options, bool clipped);
 
 // Generation: one token at Moment::position.
-OpPointer embedding_at();                              // token [1] i32, wte, wpe -> x [1, C]
-OpPointer attention_cached(int64_t T, int64_t H);      // qkv [1, 3C] -> out [1, C], keys [T, C], values [T, C]
+OpPointer embedding_at();                          // token [1] i32, wte, wpe -> x [1, C]
+OpPointer attention_cached(int64_t T, int64_t H);  // qkv [1, 3C] -> out [1, C], keys [T, C], values [T, C]
 
 }  // namespace plimsoll::ops

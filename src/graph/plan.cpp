@@ -57,9 +57,12 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
       if (from < 0 || from >= static_cast<int>(node.in.size())) continue;
       const ValueId out = node.out[o], in = node.in[static_cast<size_t>(from)];
       const Value &a = graph[out], &b = graph[in];
-      if (out == in || a.keep != Keep::touched || b.keep != Keep::touched || a.base != no_value || b.base != no_value) continue;
+      if (out == in || a.keep != Keep::touched || b.keep != Keep::touched || a.base != no_value ||
+          b.base != no_value)
+        continue;
       const Touch& made = touch[static_cast<size_t>(out)];
-      const ValueId storage = at[static_cast<size_t>(in)].storage == no_value ? in : at[static_cast<size_t>(in)].storage;
+      const ValueId storage =
+          at[static_cast<size_t>(in)].storage == no_value ? in : at[static_cast<size_t>(in)].storage;
       Touch& dying = touch[static_cast<size_t>(storage)];
       if (made.first != n || dying.last != n || aligned(a.type.bytes()) != aligned(b.type.bytes())) continue;
       at[static_cast<size_t>(out)].storage = storage;
@@ -72,11 +75,13 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
     const Value& value = graph.values()[i];
     if (touch[i].first < 0 || value.keep == Keep::forever || value.base != no_value) continue;
     Place& place = at[i];
-    if (place.list >= 0 && place.list != list_index) fail("[plan] {} belongs to two lists but is not kept forever", value.name);
+    if (place.list >= 0 && place.list != list_index)
+      fail("[plan] {} belongs to two lists but is not kept forever", value.name);
     place.list = list_index;
     if (place.storage != no_value) continue;
     place.storage = static_cast<ValueId>(i);
-    intervals.push_back({static_cast<ValueId>(i), touch[i].first, touch[i].last, aligned(value.type.bytes())});
+    intervals.push_back(
+        {static_cast<ValueId>(i), touch[i].first, touch[i].last, aligned(value.type.bytes())});
   }
   return intervals;
 }
@@ -112,7 +117,10 @@ uint64_t place(std::vector<Interval>& intervals, const std::vector<int>& order) 
     me.offset = offset;
     height = std::max(height, offset + me.bytes);
     placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
-                                   [&](int a, int b) { return intervals[static_cast<size_t>(a)].offset < intervals[static_cast<size_t>(b)].offset; }),
+                                   [&](int a, int b) {
+                                     return intervals[static_cast<size_t>(a)].offset <
+                                            intervals[static_cast<size_t>(b)].offset;
+                                   }),
                   index);
   }
   return height;
@@ -140,16 +148,22 @@ uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
   std::vector<int> best_order;
   uint64_t best = UINT64_MAX;
   for (auto& candidate : candidates)
-    if (const uint64_t height = place(intervals, candidate); height < best) best = height, best_order = candidate;
+    if (const uint64_t height = place(intervals, candidate); height < best)
+      best = height, best_order = candidate;
   const CounterRng rng(1, Stream::shuffle);
-  const uint64_t tries = effort == Effort::quick ? 0 : std::min<uint64_t>(400, 40'000'000 / (intervals.size() * intervals.size() + 1));
+  const uint64_t tries =
+      effort == Effort::quick
+          ? 0
+          : std::min<uint64_t>(400, 40'000'000 / (intervals.size() * intervals.size() + 1));
   for (uint64_t t = 0; t < tries && best > bound; ++t) {
     std::vector<int> changed = best_order;
     for (uint64_t s = 0; s < 1 + t % 4; ++s) {  // move a few intervals to the front part of the order
       const size_t from = rng.below(t * 8 + s, changed.size()), to = rng.below(t * 8 + s + 4, from + 1);
-      std::rotate(changed.begin() + static_cast<long>(to), changed.begin() + static_cast<long>(from), changed.begin() + static_cast<long>(from) + 1);
+      std::rotate(changed.begin() + static_cast<long>(to), changed.begin() + static_cast<long>(from),
+                  changed.begin() + static_cast<long>(from) + 1);
     }
-    if (const uint64_t height = place(intervals, changed); height <= best) best = height, best_order = std::move(changed);
+    if (const uint64_t height = place(intervals, changed); height <= best)
+      best = height, best_order = std::move(changed);
   }
   return place(intervals, best_order);
 }
@@ -181,12 +195,14 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
     }
     plan.transient = std::max(plan.transient, intervals.empty() ? 0 : pack(intervals, bound, effort));
     for (const Interval& i : intervals)
-      plan.at[static_cast<size_t>(i.id)] = {plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id};
+      plan.at[static_cast<size_t>(i.id)] = {
+          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id};
     for (const Node& node : graph.lists()[l].nodes()) {
       std::vector<Type> in, out;
       for (ValueId id : node.in) in.push_back(graph[id].type);
       for (ValueId id : node.out) out.push_back(graph[id].type);
-      plan.scratch_per_thread = std::max<uint64_t>(plan.scratch_per_thread, aligned(node.op->scratch(in, out) * sizeof(float)));
+      plan.scratch_per_thread =
+          std::max<uint64_t>(plan.scratch_per_thread, aligned(node.op->scratch(in, out) * sizeof(float)));
     }
   }
   for (size_t i = 0; i < graph.values().size(); ++i) {
@@ -195,7 +211,12 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
     const ValueId storage = plan.at[static_cast<size_t>(owner)].storage;
     if (storage == no_value || storage == id) continue;
     const Place& root = plan.at[static_cast<size_t>(storage)];
-    place = {root.offset + static_cast<uint64_t>(graph.owner_offset(id)) * 4, graph[id].type.bytes(), root.list, root.first, root.last, storage};
+    place = {root.offset + static_cast<uint64_t>(graph.owner_offset(id)) * 4,
+             graph[id].type.bytes(),
+             root.list,
+             root.first,
+             root.last,
+             storage};
   }
   for (size_t r = 0; r < role_count; ++r) plan.by_role[r] += live_roles[r];
   const uint64_t scratch = plan.scratch_per_thread * static_cast<uint64_t>(threads);
@@ -216,14 +237,17 @@ std::string find_overlap(const Graph& graph, const Plan& plan) {
   for (size_t a = 0; a < roots.size(); ++a)
     for (size_t b = a + 1; b < roots.size(); ++b) {
       const Place &x = plan.at[static_cast<size_t>(roots[a])], &y = plan.at[static_cast<size_t>(roots[b])];
-      const bool together = x.list < 0 || y.list < 0 || (x.list == y.list && x.first <= y.last && y.first <= x.last);
+      const bool together =
+          x.list < 0 || y.list < 0 || (x.list == y.list && x.first <= y.last && y.first <= x.last);
       const bool share = x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
       if (together && share)
-        return fmt::format("{} and {} are alive together and share bytes", graph[roots[a]].name, graph[roots[b]].name);
+        return fmt::format("{} and {} are alive together and share bytes", graph[roots[a]].name,
+                           graph[roots[b]].name);
     }
   for (ValueId id : roots) {
     const Place& place = plan.at[static_cast<size_t>(id)];
-    if (place.offset + place.bytes > plan.scratch_offset) return fmt::format("{} reaches beyond the plan", graph[id].name);
+    if (place.offset + place.bytes > plan.scratch_offset)
+      return fmt::format("{} reaches beyond the plan", graph[id].name);
   }
   return {};
 }

@@ -21,19 +21,21 @@ constexpr uint64_t plan_alignment = 64;
 
 struct Place {
   uint64_t offset = 0, bytes = 0;
-  int list = -1;             // -1: persistent
-  int first = 0, last = 0;   // nodes between which the bytes are held (inclusive)
-  ValueId storage = no_value;  // the value that holds the bytes: itself, the base of a view, or the input it took over
+  int list = -1;            // -1: persistent
+  int first = 0, last = 0;  // nodes between which the bytes are held (inclusive)
+  ValueId storage =
+      no_value;  // the value that holds the bytes: itself, the base of a view, or the input it took over
 };
 
 struct Plan {
-  std::vector<Place> at;     // by value
+  std::vector<Place> at;  // by value
   uint64_t total = 0, lower_bound = 0;
-  uint64_t persistent = 0;   // bytes that never change hands
-  uint64_t transient = 0;    // bytes shared by the lists
+  uint64_t persistent = 0;  // bytes that never change hands
+  uint64_t transient = 0;   // bytes shared by the lists
   uint64_t scratch_offset = 0, scratch_per_thread = 0;
   int threads = 1;
-  std::array<uint64_t, role_count> by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
+  std::array<uint64_t, role_count>
+      by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
 };
 
 // With Effort::quick one order of packing is tried: for comparing many graphs.

@@ -26,7 +26,9 @@ void wake(std::atomic<uint32_t>& word, int count) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-constexpr uint64_t ticket(uint64_t epoch, uint64_t front, uint64_t back) { return epoch << 32 | front << 16 | back; }
+constexpr uint64_t ticket(uint64_t epoch, uint64_t front, uint64_t back) {
+  return epoch << 32 | front << 16 | back;
+}
 
 }  // namespace
 

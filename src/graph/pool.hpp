@@ -30,7 +30,7 @@ class Pool {
   // one job. Even slots claim from the front, odd ones from the back, so that a thread meets the same rows in node
   // after node while they are still in its cache.
   alignas(64) std::atomic<uint64_t> ticket_{0};
-  alignas(64) std::atomic<uint32_t> epoch_{0};   // what sleepers wait on
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // what sleepers wait on
   std::atomic<int> sleepers_{0};
   alignas(64) std::atomic<uint32_t> unfinished_{0};
   std::atomic<bool> caller_sleeps_{false};

@@ -12,12 +12,12 @@ struct AttentionDropout {
 };
 
 struct Attention {
-  int64_t length, width;              // T, head size
-  const float *q, *k, *v;             // [T, width], rows `stride` apart
+  int64_t length, width;   // T, head size
+  const float *q, *k, *v;  // [T, width], rows `stride` apart
   int64_t stride;
-  float* out;                         // [T, width], rows `out_stride` apart
+  float* out;  // [T, width], rows `out_stride` apart
   int64_t out_stride;
-  float* lse;                         // [T]: log of the sum of exponentials of each query's scaled scores
+  float* lse;  // [T]: log of the sum of exponentials of each query's scaled scores
   AttentionDropout dropout;
 };
 
@@ -29,18 +29,18 @@ struct AttentionBackward {
   const float* dout;
   int64_t out_stride;
   const float* lse;
-  float *dq, *dk, *dv;                // rows `stride` apart, overwritten
+  float *dq, *dk, *dv;  // rows `stride` apart, overwritten
   AttentionDropout dropout;
 };
 
 // One query against a cache of `length` keys and values.
 struct AttentionCached {
   int64_t length, width;
-  const float* q;                     // [width]
-  const float *k, *v;                 // [length, width], rows `stride` apart
+  const float* q;      // [width]
+  const float *k, *v;  // [length, width], rows `stride` apart
   int64_t stride;
-  float* out;                         // [width]
-  float* scores;                      // [length] scratch
+  float* out;     // [width]
+  float* scores;  // [length] scratch
 };
 
 constexpr int64_t attention_block = 32;  // queries at a time

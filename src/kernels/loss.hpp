@@ -10,7 +10,7 @@ struct CrossEntropy {
   const int32_t* targets;  // target of row r is targets[r / per_line * line_stride + r % per_line + 1]
   int64_t first_row;       // number of the first of these rows within the batch
   int64_t per_line, line_stride;
-  float* losses;           // [rows]
+  float* losses;  // [rows]
   float scale;
   bool gradient;
 };

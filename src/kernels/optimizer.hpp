@@ -10,11 +10,11 @@ struct AdamW {
   const float* gradient;
   float* m;
   float* v;
-  float gradient_scale;           // the clip's factor
+  float gradient_scale;  // the clip's factor
   float beta1, beta2, epsilon;
-  float rate;                     // lr / (1 - beta1^t)
-  float correction2;              // 1 / sqrt(1 - beta2^t)
-  float keep;                     // 1 - lr * weight decay
+  float rate;         // lr / (1 - beta1^t)
+  float correction2;  // 1 / sqrt(1 - beta2^t)
+  float keep;         // 1 - lr * weight decay
 };
 
 struct SumSquares {

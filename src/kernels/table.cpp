@@ -24,10 +24,11 @@ std::span<const Table* const> available() {
     } list;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
       list.tables[list.count++] = &avx512::table;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.tables[list.count++] = &avx2::table;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+      list.tables[list.count++] = &avx2::table;
 #endif
     list.tables[list.count++] = &baseline::table;
     list.tables[list.count++] = &reference_table;

@@ -46,10 +46,11 @@ Gpt::Gpt(Graph& graph, const GptShape& shape) : shape_(shape) {
 }
 
 uint64_t Gpt::count() const {
-  const auto d = static_cast<uint64_t>(shape_.dim), f = static_cast<uint64_t>(shape_.ff), v = static_cast<uint64_t>(shape_.vocab);
+  const auto d = static_cast<uint64_t>(shape_.dim), f = static_cast<uint64_t>(shape_.ff),
+             v = static_cast<uint64_t>(shape_.vocab);
   const uint64_t block = 4 * d + 3 * d * d + 3 * d + d * d + d + 2 * d * f + f + d;
-  return v * d + static_cast<uint64_t>(shape_.positions) * d + static_cast<uint64_t>(shape_.layers) * block + 2 * d +
-         (shape_.tied ? 0 : v * d) + (shape_.head_bias ? v : 0);
+  return v * d + static_cast<uint64_t>(shape_.positions) * d + static_cast<uint64_t>(shape_.layers) * block +
+         2 * d + (shape_.tied ? 0 : v * d) + (shape_.head_bias ? v : 0);
 }
 
 ValueId Gpt::hidden(List& list, ValueId tokens, int64_t B, int64_t T, float dropout) const {
@@ -69,7 +70,8 @@ ValueId Gpt::hidden(List& list, ValueId tokens, int64_t B, int64_t T, float drop
     const std::string h = fmt::format("h.{}.", l);
     const ValueId y = list.emit(ops::layernorm(), {x, b.ln1_gain, b.ln1_bias}, h + "ln_1")[0];
     const ValueId qkv = list.emit(ops::linear({}), {y, b.attn, b.attn_bias}, h + "qkv")[0];
-    const ValueId a = list.emit(ops::attention(B, T, shape_.heads, {dropout, ++site, B * T}), {qkv}, h + "attention")[0];
+    const ValueId a =
+        list.emit(ops::attention(B, T, shape_.heads, {dropout, ++site, B * T}), {qkv}, h + "attention")[0];
     x = residual(a, b.proj, b.proj_bias, x, h + "attention.proj");
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];
     const ValueId f = list.emit(ops::linear({}), {z, b.fc, b.fc_bias}, h + "fc")[0];
@@ -91,7 +93,8 @@ ValueId Gpt::hidden_cached(List& list, ValueId token) const {
     const ValueId a = graph.value(h + "attention", row, Role::activation);
     const ValueId keys = graph.value(h + "keys", cache, Role::activation, Keep::list);
     const ValueId values = graph.value(h + "values", cache, Role::activation, Keep::list);
-    list.emit_into(ops::attention_cached(shape_.context, shape_.heads), {qkv}, {a, keys, values}, h + "attention");
+    list.emit_into(ops::attention_cached(shape_.context, shape_.heads), {qkv}, {a, keys, values},
+                   h + "attention");
     x = list.emit(ops::linear({.addend = true}), {a, b.proj, b.proj_bias, x}, h + "attention.proj")[0];
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];
     const ValueId f = list.emit(ops::linear({}), {z, b.fc, b.fc_bias}, h + "fc")[0];
@@ -107,7 +110,8 @@ ValueId Gpt::logits(List& list, ValueId hidden, const std::string& name) const {
   return list.emit(ops::linear({.transposed = true, .bias = shape_.head_bias}), in, name)[0];
 }
 
-void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first, int64_t count) {
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+                int64_t count) {
   const std::string& name = graph[parameter.id].name;
   uint64_t stream = seed;
   for (char c : name) stream = mix64(stream * 131 + static_cast<unsigned char>(c));
@@ -119,8 +123,10 @@ void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, f
   // Box-Muller: the pair (2p, 2p + 1) shares one draw of 64 bits.
   for (int64_t i = first; i < first + count; ++i) {
     const uint64_t bits = rng.bits(static_cast<uint64_t>(i / 2));
-    const float u = static_cast<float>((bits >> 40) + 1) * 0x1p-24f, v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
-    const float radius = parameter.spread * std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi_v<float> * v;
+    const float u = static_cast<float>((bits >> 40) + 1) * 0x1p-24f,
+                v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
+    const float radius = parameter.spread * std::sqrt(-2 * std::log(u)),
+                angle = 2 * std::numbers::pi_v<float> * v;
     data[i] = radius * (i % 2 ? std::sin(angle) : std::cos(angle));
   }
 }

@@ -17,8 +17,8 @@ struct GptShape {
 
 struct Parameter {
   ValueId id;
-  bool matrix;      // decays
-  float spread;     // standard deviation at the start; 0 for biases, -1 for gains (ones)
+  bool matrix;   // decays
+  float spread;  // standard deviation at the start; 0 for biases, -1 for gains (ones)
 };
 
 class Gpt {
@@ -41,7 +41,8 @@ class Gpt {
 
  private:
   struct Block {
-    ValueId ln1_gain, ln1_bias, attn, attn_bias, proj, proj_bias, ln2_gain, ln2_bias, fc, fc_bias, fc_proj, fc_proj_bias;
+    ValueId ln1_gain, ln1_bias, attn, attn_bias, proj, proj_bias, ln2_gain, ln2_bias, fc, fc_bias, fc_proj,
+        fc_proj_bias;
   };
   ValueId add(Graph& graph, std::string name, Type type, float spread);
 
@@ -52,6 +53,7 @@ class Gpt {
 };
 
 // The starting value of element `index` of a parameter: a pure function of the seed, so no order of filling matters.
-void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first, int64_t count);
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+                int64_t count);
 
 }  // namespace plimsoll

@@ -15,8 +15,8 @@ int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
 
 // Head and loss in chunks of rows: logits live for one chunk only, and in training turn into their own gradient there.
 // Fills `losses`; with `gradients` also makes the gradients of hidden state, head and head bias.
-void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, ValueId losses, int64_t chunk, float scale,
-               Gradients* gradients) {
+void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, ValueId losses, int64_t chunk,
+               float scale, Gradients* gradients) {
   Graph& graph = list.graph();
   const Type type = graph[hidden].type;
   const int64_t rows = type.shape[0], width = type.shape[1];
@@ -28,7 +28,8 @@ void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, Val
     const ValueId part = graph.view(losses, first, {{count}}, "losses." + name);
     const ValueId logits = model.logits(list, x, "logits." + name);
     const Node node = list.nodes().back();
-    list.emit_into(ops::cross_entropy(first, scale, gradients != nullptr), {logits, tokens}, {part, logits}, "loss." + name);
+    list.emit_into(ops::cross_entropy(first, scale, gradients != nullptr), {logits, tokens}, {part, logits},
+                   "loss." + name);
     if (!gradients) continue;
     gradients->of[logits] = logits;
     gradients->place[x] = graph.view(dhidden, first * width, {{count, width}}, "d.hidden." + name);
@@ -42,17 +43,22 @@ void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, Val
 std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Graph& graph, const List& list) {
   if (options.recompute == Recompute::nothing) return {};
   std::vector<bool> again(graph.values().size());
-  const int64_t whole = options.recompute == Recompute::cheap ? 0 : options.recompute_blocks < 0 ? options.shape.layers : options.recompute_blocks;
+  const int64_t whole = options.recompute == Recompute::cheap ? 0
+                        : options.recompute_blocks < 0        ? options.shape.layers
+                                                              : options.recompute_blocks;
   for (const Node& node : list.nodes()) {
     if (!node.name.starts_with("h.")) continue;
-    const bool cheap = node.name.ends_with(".ln_1") || node.name.ends_with(".ln_2") || node.name.ends_with(".gelu");
+    const bool cheap =
+        node.name.ends_with(".ln_1") || node.name.ends_with(".ln_2") || node.name.ends_with(".gelu");
     const bool leaves = node.name.ends_with(".mlp.proj") || node.name.ends_with(".mlp.proj.residual");
     const bool inside = std::atoll(node.name.c_str() + 2) < whole && !leaves;
     if (cheap) again[static_cast<size_t>(node.out[0])] = true;
     if (inside)
       for (ValueId id : node.out) again[static_cast<size_t>(id)] = true;
   }
-  return [again](ValueId id) { return static_cast<size_t>(id) < again.size() && again[static_cast<size_t>(id)]; };
+  return [again](ValueId id) {
+    return static_cast<size_t>(id) < again.size() && again[static_cast<size_t>(id)];
+  };
 }
 
 void record_training(Program& program, const ProgramOptions& options) {
@@ -73,14 +79,16 @@ void record_training(Program& program, const ProgramOptions& options) {
   if (options.keep_gradients)
     for (const Parameter& parameter : model.parameters()) {
       const Value value = graph[parameter.id];
-      gradients.place[parameter.id] = graph.value("d." + value.name, value.type, Role::gradient, Keep::to_end);
+      gradients.place[parameter.id] =
+          graph.value("d." + value.name, value.type, Role::gradient, Keep::to_end);
     }
   emit_head(list, model, hidden, program.tokens, losses, loss_rows(options, B * T), scale, &gradients);
   list.emit_into(ops::loss_sum(scale), {losses}, {program.loss}, "loss");
   differentiate(list, gradients, again);
   list.loop_end = list.nodes().size();
 
-  for (const Parameter& parameter : model.parameters()) program.gradients.push_back(gradients.of.at(parameter.id));
+  for (const Parameter& parameter : model.parameters())
+    program.gradients.push_back(gradients.of.at(parameter.id));
   if (options.clip > 0) {
     int64_t blocks = 0;
     std::vector<int64_t> counts;
@@ -92,7 +100,8 @@ void record_training(Program& program, const ProgramOptions& options) {
     int64_t at = 0;
     for (size_t i = 0; i < counts.size(); ++i) {
       const ValueId part = graph.view(partials, 2 * at, {{counts[i], 2}}, fmt::format("squares.{}", i));
-      list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part}, "norm." + graph[model.parameters()[i].id].name);
+      list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part},
+                     "norm." + graph[model.parameters()[i].id].name);
       at += counts[i];
     }
     program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
@@ -101,14 +110,17 @@ void record_training(Program& program, const ProgramOptions& options) {
   for (size_t i = 0; i < program.gradients.size(); ++i) {
     const Parameter& parameter = model.parameters()[i];
     const Value value = graph[parameter.id];
-    program.first_moment.push_back(graph.value(value.name + ".m", value.type, Role::optimiser, Keep::forever));
-    program.second_moment.push_back(graph.value(value.name + ".v", value.type, Role::optimiser, Keep::forever));
+    program.first_moment.push_back(
+        graph.value(value.name + ".m", value.type, Role::optimiser, Keep::forever));
+    program.second_moment.push_back(
+        graph.value(value.name + ".v", value.type, Role::optimiser, Keep::forever));
     ops::AdamWOptions adamw = options.adamw;
     if (!parameter.matrix) adamw.weight_decay = 0;
     std::vector<ValueId> in = {program.gradients[i]};
     if (options.clip > 0) in.push_back(program.clip);
     list.emit_into(ops::adamw(adamw, options.clip > 0), in,
-                   {parameter.id, program.first_moment.back(), program.second_moment.back()}, "adamw." + value.name);
+                   {parameter.id, program.first_moment.back(), program.second_moment.back()},
+                   "adamw." + value.name);
   }
 }
 
@@ -125,10 +137,12 @@ Program record(const ProgramOptions& options) {
     const int64_t B = options.evaluate_batch, T = options.shape.context;
     List& list = graph.list("evaluate");
     program.evaluate = static_cast<int>(graph.lists().size()) - 1;
-    program.evaluate_tokens = graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
+    program.evaluate_tokens =
+        graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
     program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
     const ValueId hidden = model.hidden(list, program.evaluate_tokens, B, T, 0);
-    emit_head(list, model, hidden, program.evaluate_tokens, program.evaluate_losses, loss_rows(options, B * T), 1, nullptr);
+    emit_head(list, model, hidden, program.evaluate_tokens, program.evaluate_losses,
+              loss_rows(options, B * T), 1, nullptr);
     list.loop_end = list.nodes().size();
   }
   if (options.generate) {
@@ -139,7 +153,8 @@ Program record(const ProgramOptions& options) {
     program.logits = graph.value("g.logits", {{1, options.shape.vocab}}, Role::activation, Keep::to_end);
     std::vector<ValueId> in = {hidden, model.head()};
     if (options.shape.head_bias) in.push_back(model.head_bias());
-    list.emit_into(ops::linear({.transposed = true, .bias = options.shape.head_bias}), in, {program.logits}, "g.logits");
+    list.emit_into(ops::linear({.transposed = true, .bias = options.shape.head_bias}), in, {program.logits},
+                   "g.logits");
     list.loop_end = list.nodes().size();
   }
   return program;

@@ -13,34 +13,35 @@ namespace plimsoll {
 // What the backward pass makes again instead of keeping, cheapest first.
 enum class Recompute : uint8_t {
   nothing,
-  cheap,   // LayerNorm and GELU outputs
-  blocks   // everything inside a block but its input: one more forward pass of those blocks, cheap in the others
+  cheap,  // LayerNorm and GELU outputs
+  blocks  // everything inside a block but its input: one more forward pass of those blocks, cheap in the others
 };
 
 struct ProgramOptions {
   GptShape shape;
-  int64_t batch = 1;         // sequences of one micro-batch
-  int accumulate = 1;        // micro-batches of a step
+  int64_t batch = 1;   // sequences of one micro-batch
+  int accumulate = 1;  // micro-batches of a step
   float dropout = 0;
   ops::AdamWOptions adamw;
-  float clip = 0;            // 0: none
-  int64_t loss_rows = 0;     // rows of logits held at once; 0: chosen
+  float clip = 0;         // 0: none
+  int64_t loss_rows = 0;  // rows of logits held at once; 0: chosen
   Recompute recompute = Recompute::nothing;
-  int recompute_blocks = -1; // with Recompute::blocks, how many of them, from the first; -1: all
+  int recompute_blocks = -1;  // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
   bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
-  int64_t evaluate_batch = 0;  // sequences of an evaluation pass; 0: no evaluation list
+  int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
 };
 
 struct Program {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Gpt> model;
-  std::vector<ValueId> first_moment, second_moment;  // as model->parameters()
-  int train = -1, evaluate = -1, generate = -1;      // list numbers
-  ValueId tokens = no_value, loss = no_value, clip = no_value;             // train: [B, T+1], [1], [2]: factor, norm
-  ValueId evaluate_tokens = no_value, evaluate_losses = no_value;          // [B, T+1], [B T]
-  ValueId token = no_value, logits = no_value;                             // generate: [1], [1, V]
-  std::vector<ValueId> gradients;  // as model->parameters(), before clipping; readable with keep_gradients only
+  std::vector<ValueId> first_moment, second_moment;                // as model->parameters()
+  int train = -1, evaluate = -1, generate = -1;                    // list numbers
+  ValueId tokens = no_value, loss = no_value, clip = no_value;     // train: [B, T+1], [1], [2]: factor, norm
+  ValueId evaluate_tokens = no_value, evaluate_losses = no_value;  // [B, T+1], [B T]
+  ValueId token = no_value, logits = no_value;                     // generate: [1], [1, V]
+  std::vector<ValueId>
+      gradients;  // as model->parameters(), before clipping; readable with keep_gradients only
 };
 
 Program record(const ProgramOptions& options);

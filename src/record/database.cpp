@@ -13,7 +13,8 @@ namespace {
 [[noreturn]] void fail_with(sqlite3* database, const char* sql) {
   const int code = sqlite3_errcode(database) & 0xff;
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-    fail_input("[record] {} is damaged: {}", sqlite3_db_filename(database, nullptr), sqlite3_errmsg(database));
+    fail_input("[record] {} is damaged: {}", sqlite3_db_filename(database, nullptr),
+               sqlite3_errmsg(database));
   fail("[record] {} in: {}", sqlite3_errmsg(database), sql);
 }
 }  // namespace

@@ -55,7 +55,9 @@ Way measured(Way way, const Settings& settings, int vocab, int threads, const Sp
     const bool product = name.starts_with("linear") && name != "linear_bias";
     // Packing the weight costs as much as some ten rows of the product.
     const double rows = product ? double(name == "linear_weight" ? out[0].shape[0] : in[0].shape[0]) : 1;
-    const double rate = product || name.starts_with("attention") ? speed.products / (product ? 1 + 12 / rows : 1.3) : speed.others;
+    const double rate = product || name.starts_with("attention")
+                            ? speed.products / (product ? 1 + 12 / rows : 1.3)
+                            : speed.others;
     seconds += node.op->work(in, out) / rate * (n < list.loop_end ? list.repeats : 1);
   }
   way.seconds = seconds / threads / 0.93;
@@ -69,7 +71,16 @@ Speed measure_speed() {
   constexpr int64_t m = 128, n = 256, k = 128;
   std::vector<float> a(m * k, .5f), b(k * n, .25f), c(m * n), scratch(kernels::gemm_scratch_floats);
   const double product = best_seconds([&] {
-    table.gemm({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n, .c = c.data(), .c_row = n}, scratch.data());
+    table.gemm({.m = m,
+                .n = n,
+                .k = k,
+                .a = a.data(),
+                .a_row = k,
+                .b = b.data(),
+                .b_row = n,
+                .c = c.data(),
+                .c_row = n},
+               scratch.data());
   });
   const double gelu = best_seconds([&] { table.gelu({m * n, c.data(), c.data()}); });
   return {2. * m * n * k / product, 30. * m * n / gelu};
@@ -77,7 +88,8 @@ Speed measure_speed() {
 
 std::string Way::text() const {
   return fmt::format("micro-batch {}, recompute {}{}{}", micro_batch, recompute_text(recompute),
-                     loss_rows ? fmt::format(", {} rows of logits at a time", loss_rows) : "", staging ? ", checkpoints in the background" : "");
+                     loss_rows ? fmt::format(", {} rows of logits at a time", loss_rows) : "",
+                     staging ? ", checkpoints in the background" : "");
 }
 
 uint64_t process_overhead(uint64_t now) {
@@ -108,8 +120,11 @@ Way smallest(const Settings& settings, int vocab, int threads, const Speed& spee
   least.plan_bytes = UINT64_MAX;
   // Rows of logits trade against nothing else, so a few are tried; fewer windows never need more memory.
   for (int rows : {8, 32})
-    for (RecomputeChoice recompute : {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
-      const Way way = measured({.micro_batch = 1, .recompute = recompute, .loss_rows = rows, .staging = false}, settings, vocab, threads, speed, Effort::full);
+    for (RecomputeChoice recompute :
+         {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
+      const Way way =
+          measured({.micro_batch = 1, .recompute = recompute, .loss_rows = rows, .staging = false}, settings,
+                   vocab, threads, speed, Effort::full);
       if (way.plan_bytes < least.plan_bytes) least = way;
     }
   return least;
@@ -131,25 +146,30 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads, const Sp
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden
         for (bool staging : {true, false}) {
           if (staging && !saves_in_background(options)) continue;
-          found.push_back(measured({.micro_batch = micro, .recompute = recompute, .loss_rows = rows, .staging = staging}, settings, vocab, threads,
-                                   speed, Effort::quick));
+          found.push_back(
+              measured({.micro_batch = micro, .recompute = recompute, .loss_rows = rows, .staging = staging},
+                       settings, vocab, threads, speed, Effort::quick));
         }
       }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Way& a, const Way& b) { return a.seconds < b.seconds; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Way& a, const Way& b) { return a.seconds < b.seconds; });
   return found;
 }
 
-Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead, const Speed& speed) {
+Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead,
+           const Speed& speed) {
   const uint64_t bytes = budget > overhead ? budget - overhead : 0;
   const Way free = unconstrained(settings, vocab, threads, speed);
   if (free.plan_bytes <= bytes) return free;
   const Way least = smallest(settings, vocab, threads, speed);
   if (least.plan_bytes > bytes)
-    fail_input("--memory {} is below what this run needs: {} bytes at least ({} planned with {}, {} for the process itself); give "
-               "--memory {} or a smaller --dim, --layers or --context",
-               format_bytes(budget), least.plan_bytes + overhead, format_bytes(least.plan_bytes), least.text(), format_bytes(overhead),
-               least.plan_bytes + overhead);
+    fail_input(
+        "--memory {} is below what this run needs: {} bytes at least ({} planned with {}, {} for the process "
+        "itself); give "
+        "--memory {} or a smaller --dim, --layers or --context",
+        format_bytes(budget), least.plan_bytes + overhead, format_bytes(least.plan_bytes), least.text(),
+        format_bytes(overhead), least.plan_bytes + overhead);
   for (const Way& way : ways(settings, vocab, threads, speed)) {
     if (way.plan_bytes <= bytes) return measured(way, settings, vocab, threads, speed, Effort::full);
   }

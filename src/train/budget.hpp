@@ -42,7 +42,8 @@ Way unconstrained(const Settings& settings, int vocab, int threads, const Speed&
 // The least bytes any way needs, without looking at all of them.
 Way smallest(const Settings& settings, int vocab, int threads, const Speed& speed);
 // The fastest way whose plan is at most `bytes`; InputError with the least budget (plan and overhead) otherwise.
-Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead, const Speed& speed);
+Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead,
+           const Speed& speed);
 
 void apply(const Way& way, Settings& settings);
 

@@ -1,18 +1,20 @@
 #include "train/describe.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <sstream>
-#include <unistd.h>
 
 #include "base/units.hpp"
 
 namespace plimsoll {
 
 std::string plan_table(const Plan& plan) {
-  std::string text = fmt::format("Memory plan: {} (lower bound {}, +{:.2f} %)\n", format_bytes(plan.total), format_bytes(plan.lower_bound),
-                                 100 * (double(plan.total) / double(plan.lower_bound) - 1));
+  std::string text =
+      fmt::format("Memory plan: {} (lower bound {}, +{:.2f} %)\n", format_bytes(plan.total),
+                  format_bytes(plan.lower_bound), 100 * (double(plan.total) / double(plan.lower_bound) - 1));
   for (int r = 0; r < role_count; ++r)
     if (plan.by_role[size_t(r)])
       text += fmt::format("  {:<12}{:>10}\n", role_name(Role(r)), format_bytes(plan.by_role[size_t(r)]));
@@ -24,7 +26,8 @@ std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& p
   std::vector<std::pair<ValueId, Place>> owners;
   for (size_t i = 0; i < graph.values().size(); ++i)
     if (plan.at[i].storage == ValueId(i)) owners.emplace_back(ValueId(i), plan.at[i]);
-  std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  std::stable_sort(owners.begin(), owners.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   owners.resize(std::min(owners.size(), size_t(count)));
   return owners;
 }
@@ -32,9 +35,12 @@ std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& p
 std::string largest_values(const Graph& graph, const Plan& plan, int count) {
   std::string text = "Largest values:\n";
   for (const auto& [id, place] : largest(graph, plan, count)) {
-    const std::string when = place.list < 0 ? "always" : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
-    text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes), role_name(graph[id].role), graph[id].name,
-                        graph[id].type.shape.text(), when);
+    const std::string when =
+        place.list < 0
+            ? "always"
+            : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
+    text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes),
+                        role_name(graph[id].role), graph[id].name, graph[id].type.shape.text(), when);
   }
   text.pop_back();
   return text;
@@ -46,21 +52,26 @@ std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan) {
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
-    rows.push_back({graph[ValueId(i)].name, role_name(graph[ValueId(i)].role), int64_t(place.offset), int64_t(place.bytes),
-                    place.list < 0 ? 0 : place.first, place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
+    rows.push_back({graph[ValueId(i)].name, role_name(graph[ValueId(i)].role), int64_t(place.offset),
+                    int64_t(place.bytes), place.list < 0 ? 0 : place.first,
+                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
   }
   return rows;
 }
 
-void describe_run(Progress& progress, const Settings& s, const Runtime& runtime, const Corpus& corpus, const kernels::Backend& gemm,
-                  const std::string& folder) {
-  progress.note(fmt::format("Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} parameters", s.preset, s.layers,
-                            s.heads, s.dim, s.ff, s.context, runtime.program.model->shape().vocab, s.tied ? "tied" : "untied",
-                            format_count(runtime.program.model->count())));
+void describe_run(Progress& progress, const Settings& s, const Runtime& runtime, const Corpus& corpus,
+                  const kernels::Backend& gemm, const std::string& folder) {
+  progress.note(fmt::format(
+      "Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} parameters",
+      s.preset, s.layers, s.heads, s.dim, s.ff, s.context, runtime.program.model->shape().vocab,
+      s.tied ? "tied" : "untied", format_count(runtime.program.model->count())));
   const auto floor = corpus.floor(s.context);
-  progress.note(fmt::format("Data: {}{}", corpus.description(), floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
-  progress.note(fmt::format("Gemm: {} | Threads: {} | Batch: {} x {}{} | Out: {}", gemm.description, runtime.threads(), s.batch, s.accumulate,
-                            s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "", folder));
+  progress.note(fmt::format("Data: {}{}", corpus.description(),
+                            floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
+  progress.note(fmt::format(
+      "Gemm: {} | Threads: {} | Batch: {} x {}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
+      s.accumulate,
+      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "", folder));
   progress.note(plan_table(runtime.plan));
 }
 

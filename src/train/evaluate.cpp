@@ -13,7 +13,8 @@ double evaluate(Runtime& runtime, const Evaluation& windows) {
   double sum = 0;
   uint64_t left = windows.targets();  // every window counts in full but the last of a whole split
   for (uint64_t first = 0; first < windows.windows(); first += static_cast<uint64_t>(rows)) {
-    const auto count = static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(rows), windows.windows() - first));
+    const auto count =
+        static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(rows), windows.windows() - first));
     std::fill_n(tokens, rows * length, 0);
     for (int64_t r = 0; r < count; ++r)
       windows.fill(first + static_cast<uint64_t>(r), {tokens + r * length, static_cast<size_t>(length)});

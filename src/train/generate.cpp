@@ -37,14 +37,17 @@ int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
   for (int i = 0; i < known; ++i) c[static_cast<size_t>(i)] = {logits[i], i};
   const auto end = c.begin() + known;
   if (options.temperature <= 0) return std::max_element(c.begin(), end)->second;
-  auto higher = [](const auto& a, const auto& b) { return a.first > b.first || (a.first == b.first && a.second < b.second); };
+  auto higher = [](const auto& a, const auto& b) {
+    return a.first > b.first || (a.first == b.first && a.second < b.second);
+  };
   auto last = end;
   if (options.top_k > 0 && options.top_k < known) last = c.begin() + options.top_k;
   if (last != end || options.top_p < 1) std::partial_sort(c.begin(), last, end, higher);
   float top = c.front().first;
   for (auto i = c.begin(); i != last; ++i) top = std::max(top, i->first);
   double sum = 0;
-  for (auto i = c.begin(); i != last; ++i) sum += i->first = static_cast<float>(std::exp((i->first - top) / options.temperature));
+  for (auto i = c.begin(); i != last; ++i)
+    sum += i->first = static_cast<float>(std::exp((i->first - top) / options.temperature));
   if (options.top_p < 1) {  // the likeliest tokens that together hold top_p
     double held = 0;
     for (auto i = c.begin(); i != last; ++i)
@@ -60,7 +63,8 @@ int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
   return (last - 1)->second;
 }
 
-std::string_view Generator::generate(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options) {
+std::string_view Generator::generate(const std::vector<int32_t>& prompt, int length,
+                                     const SamplingOptions& options) {
   text_.clear();
   for (int32_t token : prompt) tokenizer_.append(text_, token);
   stream(prompt, length, options, [&](int32_t token) {

@@ -42,7 +42,7 @@ class Generator {
 
   Runtime& runtime_;
   const Tokenizer& tokenizer_;
-  std::vector<int32_t> context_;   // tokens in the cache
+  std::vector<int32_t> context_;  // tokens in the cache
   size_t filled_ = 0;
   std::vector<std::pair<float, int32_t>> candidates_;
   std::string text_;

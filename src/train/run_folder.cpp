@@ -16,18 +16,21 @@ constexpr uint64_t largest_state = 16'000'000;
 
 bool holds_a_run(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / "run.db", ignored) || fs::exists(folder / "run.json", ignored) || !list_checkpoints(folder).empty();
+  return fs::exists(folder / "run.db", ignored) || fs::exists(folder / "run.json", ignored) ||
+         !list_checkpoints(folder).empty();
 }
 
 // runs/small, or runs/small-2, -3, … where that is taken.
 fs::path fresh_folder(const Settings& settings) {
   if (!settings.out.empty()) {
     if (holds_a_run(settings.out))
-      fail_input("{} holds a run already; continue it with --resume {}, or name another --out", settings.out, settings.out);
+      fail_input("{} holds a run already; continue it with --resume {}, or name another --out", settings.out,
+                 settings.out);
     return settings.out;
   }
   fs::path folder = fs::path("runs") / settings.preset;
-  for (int n = 2; holds_a_run(folder); ++n) folder = fs::path("runs") / fmt::format("{}-{}", settings.preset, n);
+  for (int n = 2; holds_a_run(folder); ++n)
+    folder = fs::path("runs") / fmt::format("{}-{}", settings.preset, n);
   return folder;
 }
 
@@ -42,8 +45,10 @@ Start find_start(const SettingsSources& sources) {
     return start;
   }
   std::error_code ignored;
-  if (!fs::exists(from, ignored)) fail_input("--resume {}: there is no such run or checkpoint", from.string());
-  const bool empty = fs::is_directory(from, ignored) && !fs::exists(from / "manifest.json", ignored) && list_checkpoints(from).empty();
+  if (!fs::exists(from, ignored))
+    fail_input("--resume {}: there is no such run or checkpoint", from.string());
+  const bool empty = fs::is_directory(from, ignored) && !fs::exists(from / "manifest.json", ignored) &&
+                     list_checkpoints(from).empty();
   if (empty) {
     // A run that ended before its first checkpoint: everything it had was a function of its settings.
     start.folder = from;
@@ -52,12 +57,15 @@ Start find_start(const SettingsSources& sources) {
       const RunState saved = parse_state(read_file(from / "run.json", largest_state));
       start.state = saved;
       start.state.settings = resolve(sources, &saved.settings);
-      if (auto difference = first_difference(saved.settings, start.state.settings)) fail_input("--resume {}: {}", from.string(), *difference);
+      if (auto difference = first_difference(saved.settings, start.state.settings))
+        fail_input("--resume {}: {}", from.string(), *difference);
     } else {
-      if (!fs::is_empty(from, ignored)) fail_input("--resume {}: there is no run in it; start one with --out FOLDER", from.string());
+      if (!fs::is_empty(from, ignored))
+        fail_input("--resume {}: there is no run in it; start one with --out FOLDER", from.string());
       start.state.settings = resolve(sources);
     }
-    start.notes.push_back(fmt::format("{} has no checkpoint yet; starting from the beginning", from.string()));
+    start.notes.push_back(
+        fmt::format("{} has no checkpoint yet; starting from the beginning", from.string()));
     return start;
   }
   const WholeCheckpoint whole = newest_whole(plimsoll::resolve(from));
@@ -66,7 +74,8 @@ Start find_start(const SettingsSources& sources) {
   const RunState saved = parse_state(whole.state);
   start.state = saved;
   start.state.settings = resolve(sources, &saved.settings);
-  if (auto difference = first_difference(saved.settings, start.state.settings)) fail_input("--resume {}: {}", from.string(), *difference);
+  if (auto difference = first_difference(saved.settings, start.state.settings))
+    fail_input("--resume {}: {}", from.string(), *difference);
   const fs::path home = fs::absolute(whole.checkpoint.folder).lexically_normal().parent_path();
   start.folder = sources.command_line.contains("out") ? fs::path(start.state.settings.out) : home;
   start.same_folder = fs::weakly_canonical(start.folder, ignored) == fs::weakly_canonical(home, ignored);
@@ -90,30 +99,35 @@ void bind_data(Start& start, const Corpus& corpus) {
   RunState& state = start.state;
   if (start.checkpoint || !state.fingerprint.empty()) {
     if (state.fingerprint != corpus.fingerprint())
-      fail_input("the data is not what this run was trained on ({}); resuming would not continue it", corpus.description());
+      fail_input("the data is not what this run was trained on ({}); resuming would not continue it",
+                 corpus.description());
     return;
   }
   state.tokenizer = corpus.tokenizer();
   state.fingerprint = corpus.fingerprint();
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
   if (state.vocab < corpus.vocabulary())
-    fail_input("vocab: {} is too few for the data's {} characters; leave --vocab out", state.vocab, corpus.vocabulary());
+    fail_input("vocab: {} is too few for the data's {} characters; leave --vocab out", state.vocab,
+               corpus.vocabulary());
 }
 
 void check_metrics(const fs::path& file, const fs::path& folder) {
   std::error_code ignored;
   const fs::path home = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (fs::is_directory(file, ignored)) fail_input("--metrics {}: that is a folder; name a file", file.string());
+  if (fs::is_directory(file, ignored))
+    fail_input("--metrics {}: that is a folder; name a file", file.string());
   if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
   const bool there = fs::exists(file, ignored);
   if (::access((there ? file : home).c_str(), W_OK) != 0)
-    fail_input("--metrics {}: {}; name a file in a folder that can be written", file.string(), error_text(errno));
+    fail_input("--metrics {}: {}; name a file in a folder that can be written", file.string(),
+               error_text(errno));
 }
 
 void make_run_folder(const fs::path& folder, std::string_view run_json) {
   std::error_code error;
   auto check = [&] {
-    if (error) fail_input("--out {}: {}; name a folder that can be written", folder.string(), error.message());
+    if (error)
+      fail_input("--out {}: {}; name a folder that can be written", folder.string(), error.message());
   };
   if (fs::exists(folder, error)) {
     if (::access(folder.c_str(), W_OK) != 0) error = {errno, std::generic_category()};

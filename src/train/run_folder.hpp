@@ -16,11 +16,11 @@ namespace plimsoll {
 
 // Everything known before step 1.
 struct Start {
-  RunState state;                          // settings resolved; step 0 for a fresh run
-  std::filesystem::path folder;            // where this run writes
-  std::optional<Checkpoint> checkpoint;    // what to load, where there is something
-  bool same_folder = false;                // the checkpoint is of `folder`
-  std::vector<std::string> notes;          // damaged checkpoints passed over, and the like
+  RunState state;                        // settings resolved; step 0 for a fresh run
+  std::filesystem::path folder;          // where this run writes
+  std::optional<Checkpoint> checkpoint;  // what to load, where there is something
+  bool same_folder = false;              // the checkpoint is of `folder`
+  std::vector<std::string> notes;        // damaged checkpoints passed over, and the like
 };
 
 // Reads the checkpoint or run folder named by --resume, or picks a fresh folder. Writes nothing. InputError for

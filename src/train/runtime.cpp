@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/units.hpp"
+
 namespace plimsoll {
 namespace {
 
@@ -21,6 +23,11 @@ ValueId plan_staging(Program& program, bool wanted) {
 }
 
 Mapping mapping_for(uint64_t bytes) {
+  if (const uint64_t free = machine_memory().available; bytes > free)
+    fail_input(
+        "this run needs {} and {} are available; draw a line with --memory, or give a smaller --batch or "
+        "--dim",
+        format_bytes(bytes), format_bytes(free));
   // Huge pages spare the processor's translation tables, but round up to 2 MB: not worth it for small plans.
   Mapping memory(bytes, bytes >= (16u << 20) ? Mapping::Pages::huge : Mapping::Pages::normal);
   memory.touch();
@@ -38,8 +45,15 @@ int fast_micro_batch(int batch, int context, int dim) {
 
 ProgramOptions program_options(const Settings& s, int vocab) {
   ProgramOptions o;
-  o.shape = {.layers = s.layers, .heads = s.heads, .dim = s.dim, .ff = s.ff, .context = s.context, .vocab = vocab,
-             .tied = s.tied, .head_bias = s.head_bias, .positions = s.positions};
+  o.shape = {.layers = s.layers,
+             .heads = s.heads,
+             .dim = s.dim,
+             .ff = s.ff,
+             .context = s.context,
+             .vocab = vocab,
+             .tied = s.tied,
+             .head_bias = s.head_bias,
+             .positions = s.positions};
   // A step is batch x accumulate windows, computed micro_batch at a time.
   o.batch = s.micro_batch > 0 ? s.micro_batch : fast_micro_batch(s.batch, s.context, s.dim);
   o.accumulate = s.accumulate * s.batch / static_cast<int>(o.batch);
@@ -81,7 +95,8 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
       plan(make_plan(*program.graph, threads)),
       pool_(threads),
       memory_(mapping_for(plan.total)),
-      executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()), {.gemm = gemm.run}) {}
+      executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()),
+               {.gemm = gemm.run}) {}
 
 void Runtime::initialise(uint64_t seed) {
   struct Job {
@@ -96,7 +111,8 @@ void Runtime::initialise(uint64_t seed) {
         [](const void* context, int part, int) {
           const auto& j = *static_cast<const Job*>(context);
           const Range range = split(j.runtime->graph()[j.parameter->id].type.elements(), part, j.parts, 1024);
-          plimsoll::initialise(j.runtime->graph(), *j.parameter, j.seed, j.runtime->executor.data(j.parameter->id), range.begin,
+          plimsoll::initialise(j.runtime->graph(), *j.parameter, j.seed,
+                               j.runtime->executor.data(j.parameter->id), range.begin,
                                range.end - range.begin);
         },
         &job, job.parts);
@@ -116,7 +132,8 @@ TensorSlot slot(const Graph& graph, const Executor& executor, ValueId id, const 
 
 std::vector<TensorSlot> Runtime::model_slots() const {
   std::vector<TensorSlot> slots;
-  for (const Parameter& p : program.model->parameters()) slots.push_back(slot(graph(), executor, p.id, graph()[p.id].name));
+  for (const Parameter& p : program.model->parameters())
+    slots.push_back(slot(graph(), executor, p.id, graph()[p.id].name));
   return slots;
 }
 

@@ -26,7 +26,8 @@ struct PlannedRun {
   Program program;
   Plan plan;
 };
-PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool staging, Effort effort = Effort::full);
+PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool staging,
+                    Effort effort = Effort::full);
 // Whether the run's state is small enough to be copied first and written while training goes on.
 bool saves_in_background(const ProgramOptions& options);
 

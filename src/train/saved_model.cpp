@@ -19,7 +19,8 @@ ProgramOptions without_training(const SavedModel& saved, const LoadOptions& opti
 }  // namespace
 
 LoadedModel::LoadedModel(const SavedModel& saved, const LoadOptions& options)
-    : runtime(without_training(saved, options), thread_count(with_threads(saved.state.settings, options.threads)),
+    : runtime(without_training(saved, options),
+              thread_count(with_threads(saved.state.settings, options.threads)),
               kernels::open_backend(options.gemm), false) {
   load(saved.checkpoint, runtime.model_slots());
 }

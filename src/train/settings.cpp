@@ -1,8 +1,7 @@
 #include "train/settings.hpp"
 
-#include <charconv>
-
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -52,7 +51,8 @@ void validate(const Settings& s) {
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
   if (!s.memory.empty()) parse_size(s.memory);
   if (s.micro_batch > 0 && s.batch % s.micro_batch)
-    fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out", s.micro_batch, s.batch);
+    fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out",
+               s.micro_batch, s.batch);
   parse_recompute(s.recompute, s.layers);
 }
 
@@ -67,7 +67,9 @@ std::optional<RecomputeChoice> parse_recompute(std::string_view text, int layers
     if (error == std::errc() && end == text.data() + text.size() && blocks >= 1 && blocks <= layers)
       return RecomputeChoice{Recompute::blocks, blocks};
   }
-  fail_input("recompute: '{}' is not a choice; give auto, nothing, cheap, blocks or blocks:N with N from 1 to {}", text, layers);
+  fail_input(
+      "recompute: '{}' is not a choice; give auto, nothing, cheap, blocks or blocks:N with N from 1 to {}",
+      text, layers);
 }
 
 std::string recompute_text(const RecomputeChoice& choice) {

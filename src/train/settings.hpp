@@ -36,9 +36,9 @@ struct Settings {
   // Machine.
   int threads = 0;  // 0: all cores
   std::string gemm = "auto";
-  std::string memory;     // a size or a percentage; empty: no line drawn
-  int micro_batch = 0;    // windows computed at once, a divisor of batch; 0: chosen
-  int loss_rows = 0;      // rows of logits held at once; 0: chosen
+  std::string memory;   // a size or a percentage; empty: no line drawn
+  int micro_batch = 0;  // windows computed at once, a divisor of batch; 0: chosen
+  int loss_rows = 0;    // rows of logits held at once; 0: chosen
   std::string recompute = "auto";
 
   // What happens along the way; 0 switches the event off.

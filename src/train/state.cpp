@@ -11,13 +11,15 @@ namespace plimsoll {
 RunState parse_state(std::string_view text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    if (json.at("format") != 1) fail_input("state has format {}; this version reads 1", json.at("format").dump());
+    if (json.at("format") != 1)
+      fail_input("state has format {}; this version reads 1", json.at("format").dump());
     RunState state;
     state.settings = from_json(json.at("settings"));
     state.tokenizer = Tokenizer::from_json(json.at("tokenizer"));
     state.vocab = json.at("vocab").get<int>();
     if (state.vocab < state.tokenizer.vocabulary())
-      fail_input("state has a model vocabulary of {} for a tokenizer of {}", state.vocab, state.tokenizer.vocabulary());
+      fail_input("state has a model vocabulary of {} for a tokenizer of {}", state.vocab,
+                 state.tokenizer.vocabulary());
     state.fingerprint = json.at("data").get<std::string>();
     state.step = json.at("step").get<uint64_t>();
     if (json.at("best_loss").is_number()) state.best_loss = json.at("best_loss").get<double>();
@@ -43,11 +45,14 @@ StateText::StateText(const RunState& constant) {
 std::string_view StateText::write(uint64_t step, double best_loss, uint64_t best_step) {
   char* at = text_.data() + constant_;
   // The step is the cursor of everything that is drawn: batches, dropout masks and the schedule are functions of it.
-  auto end = std::isfinite(best_loss)
-                 ? fmt::format_to_n(at, 512, ",\"step\":{},\"rng\":{{\"counter\":{}}},\"best_loss\":{},\"best_step\":{}}}", step, step,
-                                    best_loss, best_step)
-                 : fmt::format_to_n(at, 512, ",\"step\":{},\"rng\":{{\"counter\":{}}},\"best_loss\":null,\"best_step\":{}}}", step,
-                                    step, best_step);
+  auto end =
+      std::isfinite(best_loss)
+          ? fmt::format_to_n(at, 512,
+                             ",\"step\":{},\"rng\":{{\"counter\":{}}},\"best_loss\":{},\"best_step\":{}}}",
+                             step, step, best_loss, best_step)
+          : fmt::format_to_n(at, 512,
+                             ",\"step\":{},\"rng\":{{\"counter\":{}}},\"best_loss\":null,\"best_step\":{}}}",
+                             step, step, best_step);
   return {text_.data(), static_cast<size_t>(end.out - text_.data())};
 }
 

@@ -54,12 +54,16 @@ class OpGradient : public testing::TestWithParam<const kernels::Table*> {
     for (size_t i = 0; i < ids.size(); ++i) {
       CounterRng rng(i, Stream::weights);
       for (int64_t e = 0; e < inputs[i].type.elements(); ++e)
-        if (inputs[i].below) executor.tokens(ids[i])[e] = static_cast<int32_t>(rng.below(uint64_t(e), uint64_t(inputs[i].below)));
-        else executor.data(ids[i])[e] = inputs[i].spread * static_cast<float>(rng.normal(uint64_t(e)));
+        if (inputs[i].below)
+          executor.tokens(ids[i])[e] =
+              static_cast<int32_t>(rng.below(uint64_t(e), uint64_t(inputs[i].below)));
+        else
+          executor.data(ids[i])[e] = inputs[i].spread * static_cast<float>(rng.normal(uint64_t(e)));
     }
     CounterRng rng(99, Stream::weights);
     const int64_t outputs = graph[out].type.elements();
-    for (int64_t e = 0; e < outputs; ++e) executor.data(weights)[e] = static_cast<float>(rng.normal(uint64_t(e)));
+    for (int64_t e = 0; e < outputs; ++e)
+      executor.data(weights)[e] = static_cast<float>(rng.normal(uint64_t(e)));
     auto loss = [&] {
       executor.run(0, Moment{.seed = 5});
       double sum = 0;
@@ -70,7 +74,8 @@ class OpGradient : public testing::TestWithParam<const kernels::Table*> {
       if (inputs[i].below) continue;
       loss();
       const int64_t n = inputs[i].type.elements();
-      std::vector<float> gradient(executor.data(gradients.of[ids[i]]), executor.data(gradients.of[ids[i]]) + n);
+      std::vector<float> gradient(executor.data(gradients.of[ids[i]]),
+                                  executor.data(gradients.of[ids[i]]) + n);
       double largest = 1e-6;
       for (float g : gradient) largest = std::max(largest, std::abs(double(g)));
       for (int64_t e = 0; e < n; e += std::max<int64_t>(1, n / 40)) {
@@ -81,7 +86,8 @@ class OpGradient : public testing::TestWithParam<const kernels::Table*> {
         x = saved - h;
         const double down = loss();
         x = saved;
-        EXPECT_NEAR((up - down) / (2 * h), gradient[size_t(e)], tolerance * largest) << op->name() << " input " << i << " element " << e;
+        EXPECT_NEAR((up - down) / (2 * h), gradient[size_t(e)], tolerance * largest)
+            << op->name() << " input " << i << " element " << e;
       }
     }
   }
@@ -90,7 +96,8 @@ class OpGradient : public testing::TestWithParam<const kernels::Table*> {
 TEST_P(OpGradient, Linear) {
   for (bool transposed : {false, true}) {
     const Type w = transposed ? Type{{5, 7}} : Type{{7, 5}};
-    check(ops::linear({.transposed = transposed, .bias = true, .addend = true}), {{{{9, 7}}}, {w}, {{{5}}}, {{{9, 5}}}});
+    check(ops::linear({.transposed = transposed, .bias = true, .addend = true}),
+          {{{{9, 7}}}, {w}, {{{5}}}, {{{9, 5}}}});
     check(ops::linear({.transposed = transposed, .bias = false}), {{{{33, 7}}}, {w}});
   }
 }
@@ -100,14 +107,19 @@ TEST_P(OpGradient, Attention) {
   check(ops::attention(2, 9, 2), {{{{18, 24}}}});
   check(ops::attention(1, 37, 1), {{{{37, 30}}}});
 }
-TEST_P(OpGradient, AttentionWithDropout) { check(ops::attention(2, 9, 2, {.rate = .3f, .site = 3, .micro_rows = 18}), {{{{18, 24}}}}); }
+TEST_P(OpGradient, AttentionWithDropout) {
+  check(ops::attention(2, 9, 2, {.rate = .3f, .site = 3, .micro_rows = 18}), {{{{18, 24}}}});
+}
 TEST_P(OpGradient, Dropout) {
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, false), {{{{6, 20}}}});
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, true), {{{{6, 20}}}, {{{6, 20}}}});
 }
-TEST_P(OpGradient, Embedding) { check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}}); }
+TEST_P(OpGradient, Embedding) {
+  check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}});
+}
 
-INSTANTIATE_TEST_SUITE_P(EveryTable, OpGradient, testing::ValuesIn(kernels::available().begin(), kernels::available().end()),
+INSTANTIATE_TEST_SUITE_P(EveryTable, OpGradient,
+                         testing::ValuesIn(kernels::available().begin(), kernels::available().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

@@ -85,7 +85,8 @@ RC_GTEST_PROP(Plan, NeverOverlapsAndStaysNearTheBound, ()) {
     values.push_back(graph.value("in", {{*rc::gen::inRange(1, 2000)}}, Role::input, Keep::from_start));
   const int nodes = *rc::gen::inRange(1, 60);
   for (int i = 0; i < nodes; ++i) {
-    const ValueId x = values[size_t(*rc::gen::inRange<int>(std::max(0, int(values.size()) - 6), int(values.size())))];
+    const ValueId x =
+        values[size_t(*rc::gen::inRange<int>(std::max(0, int(values.size()) - 6), int(values.size())))];
     const auto op = *rc::gen::element(0, 1, 2);
     if (op == 2) {  // change of size: one row through a product
       const int64_t n = graph[x].type.elements(), wide = *rc::gen::inRange(1, 2000);

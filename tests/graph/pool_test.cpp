@@ -17,7 +17,9 @@ TEST(Pool, EveryPartRunsExactlyOnceManyTimes) {
   for (int round = 1; round <= 3000; ++round) {
     const int parts = 1 + round % 64;
     for (auto& c : job.count) c = 0;
-    pool.run([](const void* context, int part, int) { const_cast<Job*>(static_cast<const Job*>(context))->count[size_t(part)]++; }, &job, parts);
+    pool.run([](const void* context, int part,
+                int) { const_cast<Job*>(static_cast<const Job*>(context))->count[size_t(part)]++; },
+             &job, parts);
     for (int i = 0; i < 64; ++i) ASSERT_EQ(job.count[size_t(i)], i < parts ? 1 : 0) << round;
   }
 }
@@ -32,7 +34,9 @@ TEST(Pool, ALateWorkerTakesNoPartOfTheNextJob) {
   uint64_t expected = 0;
   for (int round = 0; round < 100'000; ++round) {
     const int parts = 2 + round % 7;
-    pool.run([](const void* context, int, int) { const_cast<Job*>(static_cast<const Job*>(context))->runs.fetch_add(1); }, &job, parts);
+    pool.run([](const void* context, int,
+                int) { const_cast<Job*>(static_cast<const Job*>(context))->runs.fetch_add(1); },
+             &job, parts);
     ASSERT_EQ(job.runs, expected += uint64_t(parts)) << round;
   }
 }
@@ -42,7 +46,11 @@ TEST(Pool, WorksAfterEveryoneWentToSleep) {
   std::atomic<int> sum{0};
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    pool.run([](const void* context, int part, int) { const_cast<std::atomic<int>*>(static_cast<const std::atomic<int>*>(context))->fetch_add(part); }, &sum, 10);
+    pool.run(
+        [](const void* context, int part, int) {
+          const_cast<std::atomic<int>*>(static_cast<const std::atomic<int>*>(context))->fetch_add(part);
+        },
+        &sum, 10);
   }
   EXPECT_EQ(sum, 5 * 45);
 }
@@ -51,19 +59,24 @@ TEST(Pool, SlotsAreInRangeAndTheCallerHasSlotZero) {
   Pool pool(2);
   std::atomic<bool> good{true};
   for (int i = 0; i < 200; ++i)
-    pool.run([](const void* context, int, int slot) {
-      if (slot < 0 || slot > 1) const_cast<std::atomic<bool>*>(static_cast<const std::atomic<bool>*>(context))->store(false);
-    }, &good, 8);
+    pool.run(
+        [](const void* context, int, int slot) {
+          if (slot < 0 || slot > 1)
+            const_cast<std::atomic<bool>*>(static_cast<const std::atomic<bool>*>(context))->store(false);
+        },
+        &good, 8);
   EXPECT_TRUE(good);
 }
 
 TEST(Pool, OneThreadNeedsNoWorkers) {
   Pool pool(1);
   std::vector<int> order;
-  pool.run([](const void* context, int part, int slot) {
-    EXPECT_EQ(slot, 0);
-    const_cast<std::vector<int>*>(static_cast<const std::vector<int>*>(context))->push_back(part);
-  }, &order, 3);
+  pool.run(
+      [](const void* context, int part, int slot) {
+        EXPECT_EQ(slot, 0);
+        const_cast<std::vector<int>*>(static_cast<const std::vector<int>*>(context))->push_back(part);
+      },
+      &order, 3);
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 

@@ -26,9 +26,21 @@ TEST(Backend, EveryBackendThatOpensAgreesWithPlainLoops) {
           for (auto* v : {&a, &b, &bias, &addend, &c})
             for (float& x : *v) x = float(rng.normal(i++));
           d = c;
-          Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .a_row = ta ? 1 : k, .a_col = ta ? m : 1, .b = b.data(), .b_row = tb ? 1 : n,
-                 .b_col = tb ? k : 1, .c = c.data(), .c_row = n, .bias = extras ? bias.data() : nullptr,
-                 .addend = extras ? addend.data() : nullptr, .addend_row = n, .accumulate = extras};
+          Gemm g{.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a.data(),
+                 .a_row = ta ? 1 : k,
+                 .a_col = ta ? m : 1,
+                 .b = b.data(),
+                 .b_row = tb ? 1 : n,
+                 .b_col = tb ? k : 1,
+                 .c = c.data(),
+                 .c_row = n,
+                 .bias = extras ? bias.data() : nullptr,
+                 .addend = extras ? addend.data() : nullptr,
+                 .addend_row = n,
+                 .accumulate = extras};
           backend.run(g, scratch.data());
           g.c = d.data();
           reference_table.gemm(g, nullptr);

@@ -36,17 +36,29 @@ class Fast : public testing::TestWithParam<const Table*> {
 
 TEST_P(Fast, GemmEveryLayoutAndEdge) {
   std::vector<float> scratch(gemm_scratch_floats);
-  const int64_t sizes[][3] = {{1, 1, 1}, {1, 40, 33}, {33, 65, 40}, {14, 32, 16}, {15, 31, 17}, {64, 40, 10}, {5, 3, 800},
-                              {97, 300, 65}, {29, 513, 391}};
+  const int64_t sizes[][3] = {{1, 1, 1},    {1, 40, 33}, {33, 65, 40},  {14, 32, 16},  {15, 31, 17},
+                              {64, 40, 10}, {5, 3, 800}, {97, 300, 65}, {29, 513, 391}};
   for (auto [m, n, k] : sizes)
     for (bool ta : {false, true})
       for (bool tb : {false, true})
         for (int extras = 0; extras < 4; ++extras) {
-          auto a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), addend = noise(m * n, 4), c = noise(m * n, 5), d = c;
-          Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .a_row = ta ? 1 : k, .a_col = ta ? m : 1, .b = b.data(),
-                 .b_row = tb ? 1 : n, .b_col = tb ? k : 1, .c = c.data(), .c_row = n,
-                 .bias = extras & 1 ? bias.data() : nullptr, .addend = extras & 2 ? addend.data() : nullptr,
-                 .addend_row = n, .accumulate = extras == 3};
+          auto a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), addend = noise(m * n, 4),
+               c = noise(m * n, 5), d = c;
+          Gemm g{.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a.data(),
+                 .a_row = ta ? 1 : k,
+                 .a_col = ta ? m : 1,
+                 .b = b.data(),
+                 .b_row = tb ? 1 : n,
+                 .b_col = tb ? k : 1,
+                 .c = c.data(),
+                 .c_row = n,
+                 .bias = extras & 1 ? bias.data() : nullptr,
+                 .addend = extras & 2 ? addend.data() : nullptr,
+                 .addend_row = n,
+                 .accumulate = extras == 3};
           fast.gemm(g, scratch.data());
           g.c = d.data();
           plain.gemm(g, nullptr);
@@ -57,15 +69,17 @@ TEST_P(Fast, GemmEveryLayoutAndEdge) {
 TEST_P(Fast, LayerNormBothWays) {
   for (int64_t width : {1, 5, 40, 128, 130}) {
     const int64_t rows = 7;
-    auto x = noise(rows * width, 1, 3), gain = noise(width, 2), bias = noise(width, 3), dy = noise(rows * width, 4),
-         addend = noise(rows * width, 5);
+    auto x = noise(rows * width, 1, 3), gain = noise(width, 2), bias = noise(width, 3),
+         dy = noise(rows * width, 4), addend = noise(rows * width, 5);
     std::vector<float> y[2], mean[2], rstd[2], dx[2], partial[2];
     for (int i = 0; i < 2; ++i) {
       const Table& t = i ? plain : fast;
-      y[i].resize(x.size()), dx[i].resize(x.size()), mean[i].resize(7), rstd[i].resize(7), partial[i].resize(size_t(2 * width));
-      t.layernorm({rows, width, x.data(), gain.data(), bias.data(), y[i].data(), mean[i].data(), rstd[i].data()});
-      t.layernorm_backward({rows, width, dy.data(), x.data(), gain.data(), mean[1 - 1].data(), rstd[0].data(), addend.data(),
-                            dx[i].data(), partial[i].data()});
+      y[i].resize(x.size()), dx[i].resize(x.size()), mean[i].resize(7), rstd[i].resize(7),
+          partial[i].resize(size_t(2 * width));
+      t.layernorm(
+          {rows, width, x.data(), gain.data(), bias.data(), y[i].data(), mean[i].data(), rstd[i].data()});
+      t.layernorm_backward({rows, width, dy.data(), x.data(), gain.data(), mean[1 - 1].data(), rstd[0].data(),
+                            addend.data(), dx[i].data(), partial[i].data()});
     }
     EXPECT_LT(difference(y[0], y[1]), 2e-6) << width;
     if (width > 1) {
@@ -95,7 +109,9 @@ TEST_P(Fast, DropoutMasksAreTheReferenceBitForBit) {
   std::vector<float> y[2];
   for (int i = 0; i < 2; ++i) {
     y[i].resize(x.size());
-    (i ? plain : fast).dropout({1003, 12345u, 0xfffffff0u, 0x33333333u, 1.25f, x.data(), i ? addend.data() : addend.data(), y[i].data()});
+    (i ? plain : fast)
+        .dropout({1003, 12345u, 0xfffffff0u, 0x33333333u, 1.25f, x.data(), i ? addend.data() : addend.data(),
+                  y[i].data()});
   }
   size_t dropped = 0;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -122,16 +138,19 @@ TEST_P(Fast, AttentionBothWaysWithAndWithoutDropout) {
       for (bool drops : {false, true}) {
         const int64_t stride = 3 * width + 3, out_stride = width + 1;
         auto qkv = noise(length * stride, 1), dout = noise(length * out_stride, 2);
-        const AttentionDropout dropout = drops ? AttentionDropout{7, 11, 0x40000000u, 4.f / 3} : AttentionDropout{};
+        const AttentionDropout dropout =
+            drops ? AttentionDropout{7, 11, 0x40000000u, 4.f / 3} : AttentionDropout{};
         std::vector<float> out[2], lse[2], grad[2], scratch(attention_scratch_floats(length, width));
         for (int i = 0; i < 2; ++i) {
           const Table& t = i ? plain : fast;
           out[i].resize(dout.size()), lse[i].resize(size_t(length)), grad[i].resize(qkv.size());
-          t.attention({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride, out[i].data(),
-                       out_stride, lse[i].data(), dropout}, scratch.data());
-          t.attention_backward({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride, out[0].data(),
-                                dout.data(), out_stride, lse[0].data(), grad[i].data(), grad[i].data() + width,
-                                grad[i].data() + 2 * width, dropout}, scratch.data());
+          t.attention({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride,
+                       out[i].data(), out_stride, lse[i].data(), dropout},
+                      scratch.data());
+          t.attention_backward({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride,
+                                out[0].data(), dout.data(), out_stride, lse[0].data(), grad[i].data(),
+                                grad[i].data() + width, grad[i].data() + 2 * width, dropout},
+                               scratch.data());
         }
         EXPECT_LT(difference(out[0], out[1]), 3e-6) << length << " " << width;
         EXPECT_LT(difference(lse[0], lse[1]), 3e-6) << length << " " << width;
@@ -142,9 +161,21 @@ TEST_P(Fast, AttentionBothWaysWithAndWithoutDropout) {
 TEST_P(Fast, AttentionCachedIsTheLastRowOfAttention) {
   const int64_t length = 37, width = 40, stride = 3 * width;
   auto qkv = noise(length * stride, 1);
-  std::vector<float> out(size_t(length * width)), lse(length), scratch(attention_scratch_floats(length, width)), last(width), scores(length);
-  fast.attention({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride, out.data(), width, lse.data(), {}}, scratch.data());
-  fast.attention_cached({length, width, qkv.data() + 36 * stride, qkv.data() + width, qkv.data() + 2 * width, stride, last.data(), scores.data()});
+  std::vector<float> out(size_t(length * width)), lse(length),
+      scratch(attention_scratch_floats(length, width)), last(width), scores(length);
+  fast.attention({length,
+                  width,
+                  qkv.data(),
+                  qkv.data() + width,
+                  qkv.data() + 2 * width,
+                  stride,
+                  out.data(),
+                  width,
+                  lse.data(),
+                  {}},
+                 scratch.data());
+  fast.attention_cached({length, width, qkv.data() + 36 * stride, qkv.data() + width, qkv.data() + 2 * width,
+                         stride, last.data(), scores.data()});
   for (int64_t i = 0; i < width; ++i) EXPECT_NEAR(last[size_t(i)], out[size_t(36 * width + i)], 2e-6);
 }
 
@@ -154,7 +185,8 @@ TEST_P(Fast, CrossEntropyLossAndGradient) {
     std::vector<int32_t> targets = {0, 1, 0, 1, 1, 0, 1, 1};  // 2 lines of 3 inputs + 1
     std::vector<float> loss[2] = {std::vector<float>(6), std::vector<float>(6)};
     fast.cross_entropy({6, classes, classes, x.data(), targets.data(), 0, 3, 4, loss[0].data(), 0.25f, true});
-    plain.cross_entropy({6, classes, classes, y.data(), targets.data(), 0, 3, 4, loss[1].data(), 0.25f, true});
+    plain.cross_entropy(
+        {6, classes, classes, y.data(), targets.data(), 0, 3, 4, loss[1].data(), 0.25f, true});
     EXPECT_LT(difference(x, y), 2e-6);
     EXPECT_LT(difference(loss[0], loss[1]), 2e-6);
   }
@@ -180,7 +212,8 @@ TEST_P(Fast, AdamW) {
   EXPECT_LT(difference(v0, v1), 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, Fast, testing::ValuesIn(available().begin(), available().end() - 1),
+INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, Fast,
+                         testing::ValuesIn(available().begin(), available().end() - 1),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

@@ -13,7 +13,14 @@ using testing_support::Session;
 
 ProgramOptions odd_model() {
   ProgramOptions o;
-  o.shape = {.layers = 2, .heads = 4, .dim = 40, .ff = 160, .context = 33, .vocab = 65, .tied = true, .head_bias = false};
+  o.shape = {.layers = 2,
+             .heads = 4,
+             .dim = 40,
+             .ff = 160,
+             .context = 33,
+             .vocab = 65,
+             .tied = true,
+             .head_bias = false};
   o.batch = 4;
   o.clip = 1;
   o.adamw = {.9f, .99f, 1e-8f, .1f};
@@ -59,13 +66,16 @@ TEST(Program, MicroBatchesAddUpToTheWholeBatch) {
   ProgramOptions cut = odd_model();
   cut.batch = 1;
   cut.accumulate = 4;
-  for (float dropout : {0.f, .2f}) {  // masks depend on the row within the step, so dropout does not change either
+  for (float dropout :
+       {0.f, .2f}) {  // masks depend on the row within the step, so dropout does not change either
     ProgramOptions all = odd_model();
     all.dropout = cut.dropout = dropout;
     Session whole(all), parts(cut);
     for (uint64_t i = 0; i < 5; ++i) EXPECT_NEAR(whole.step(i), parts.step(i), 1e-5);
     for (size_t i = 0; i < whole.program.gradients.size(); ++i)
-      EXPECT_LT(worst(parts.values(parts.program.model->parameters()[i].id), whole.values(whole.program.model->parameters()[i].id)), 2e-3);
+      EXPECT_LT(worst(parts.values(parts.program.model->parameters()[i].id),
+                      whole.values(whole.program.model->parameters()[i].id)),
+                2e-3);
   }
 }
 
@@ -83,7 +93,8 @@ TEST(Program, RecomputingChangesNoBitAndTakesLessMemory) {
     EXPECT_LT(again.plan.total, before);
     before = again.plan.total;
     for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(again.step(i), losses[i]);
-    for (const Parameter& p : kept.program.model->parameters()) EXPECT_EQ(kept.values(p.id), again.values(p.id));
+    for (const Parameter& p : kept.program.model->parameters())
+      EXPECT_EQ(kept.values(p.id), again.values(p.id));
   }
 }
 
@@ -139,7 +150,8 @@ TEST(Program, GenerationWithACacheAgreesWithEvaluation) {
 TEST(Program, CountsItsParameters) {
   const Program program = record(odd_model());
   uint64_t sum = 0;
-  for (const Parameter& p : program.model->parameters()) sum += uint64_t((*program.graph)[p.id].type.elements());
+  for (const Parameter& p : program.model->parameters())
+    sum += uint64_t((*program.graph)[p.id].type.elements());
   EXPECT_EQ(program.model->count(), sum);
 }
 

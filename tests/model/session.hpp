@@ -11,10 +11,15 @@
 namespace plimsoll::testing_support {
 
 struct Session {
-  explicit Session(const ProgramOptions& options, int threads = 1, const kernels::Table* table = nullptr, uint64_t seed = 1)
-      : program(record(options)), plan(make_plan(*program.graph, threads)), pool(threads), memory(plan.total + 64) {
+  explicit Session(const ProgramOptions& options, int threads = 1, const kernels::Table* table = nullptr,
+                   uint64_t seed = 1)
+      : program(record(options)),
+        plan(make_plan(*program.graph, threads)),
+        pool(threads),
+        memory(plan.total + 64) {
     auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
-    executor = std::make_unique<Executor>(*program.graph, plan, pool, base, Executor::Options{.kernels = table});
+    executor =
+        std::make_unique<Executor>(*program.graph, plan, pool, base, Executor::Options{.kernels = table});
     for (const Parameter& p : program.model->parameters())
       initialise(*program.graph, p, seed, executor->data(p.id), 0, (*program.graph)[p.id].type.elements());
     for (const auto* moments : {&program.first_moment, &program.second_moment})
@@ -26,7 +31,8 @@ struct Session {
     const int64_t vocab = program.model->shape().vocab, n = type.elements();
     executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3}, [&](int micro) {
       const CounterRng rng(step, Stream::windows);
-      for (int64_t i = 0; i < n; ++i) executor->tokens(program.tokens)[i] = int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
+      for (int64_t i = 0; i < n; ++i)
+        executor->tokens(program.tokens)[i] = int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
     });
     return *executor->data(program.loss);
   }

@@ -46,7 +46,8 @@ TEST_F(RunFolderTest, MetricsAreCheckedBeforeAnythingIsMade) {
   EXPECT_THROW(check_metrics(place / "missing" / "m.jsonl", place / "run"), InputError);
   EXPECT_THROW(check_metrics(place, place / "run"), InputError);
   EXPECT_NO_THROW(check_metrics(place / "m.jsonl", place / "run"));
-  EXPECT_NO_THROW(check_metrics(place / "run" / "m.jsonl", place / "run")) << "the run's own folder is made later";
+  EXPECT_NO_THROW(check_metrics(place / "run" / "m.jsonl", place / "run"))
+      << "the run's own folder is made later";
 }
 
 TEST_F(RunFolderTest, ADamagedRecordIsPutAside) {

@@ -6,17 +6,20 @@ namespace {
 
 class CrossEntropy final : public Op {
  public:
-  CrossEntropy(int64_t first_row, float scale, bool gradient) : first_row_(first_row), scale_(scale), gradient_(gradient) {}
+  CrossEntropy(int64_t first_row, float scale, bool gradient)
+      : first_row_(first_row), scale_(scale), gradient_(gradient) {}
   const char* name() const override { return "cross_entropy"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {{{in[0].shape[0]}}, in[0]}; }
   int in_place(int output) const override { return output == 1 ? 0 : -1; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 30. * double(in[0].elements()); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 30. * double(in[0].elements());
+  }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return in[0].shape[0]; }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t V = f.in_type[0].shape[1], T = f.in_type[1].shape[1] - 1;
     const Range rows = split(f.in_type[0].shape[0], part, parts);
-    f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out[1] + rows.begin * V, f.tokens(1), first_row_ + rows.begin, T,
-                              T + 1, f.out[0] + rows.begin, scale_, gradient_});
+    f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out[1] + rows.begin * V, f.tokens(1),
+                              first_row_ + rows.begin, T, T + 1, f.out[0] + rows.begin, scale_, gradient_});
   }
 
  private:
@@ -30,7 +33,9 @@ class LossSum final : public Op {
   explicit LossSum(float scale) : scale_(scale) {}
   const char* name() const override { return "loss_sum"; }
   std::vector<Type> infer(std::span<const Type>) const override { return {{{1}}}; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return double(in[0].elements()); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return double(in[0].elements());
+  }
   int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
   void run(const Frame& f, int, int) const override {
     double sum = 0;

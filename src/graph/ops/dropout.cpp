@@ -12,13 +12,16 @@ class Dropout final : public Op {
   const char* name() const override { return "dropout"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {in[0]}; }
   int in_place(int) const override { return 0; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 12. * double(in[0].elements()); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 12. * double(in[0].elements());
+  }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return in[0].shape[0]; }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t C = f.in_type[0].shape[1];
     const Range rows = split(f.in_type[0].shape[0], part, parts);
     for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const uint32_t key = dropout_key(*f.now, site_.site, static_cast<uint64_t>(f.now->micro * site_.micro_rows + row));
+      const uint32_t key =
+          dropout_key(*f.now, site_.site, static_cast<uint64_t>(f.now->micro * site_.micro_rows + row));
       f.kernels->dropout({C, key, 0, dropout_threshold(site_.rate), 1 / (1 - site_.rate), f.in[0] + row * C,
                           addend_ ? f.in[1] + row * C : nullptr, f.out[0] + row * C});
     }

@@ -10,18 +10,25 @@ namespace {
 // tokens [B, T+1], dx [N, C] -> dwte [V, C] or dwpe [T', C]. Parts split the columns, so sums keep one order.
 class EmbeddingBackward final : public Op {
  public:
-  EmbeddingBackward(Type table, bool positions, Write write) : table_(table), positions_(positions), write_(write) {}
+  EmbeddingBackward(Type table, bool positions, Write write)
+      : table_(table), positions_(positions), write_(write) {}
   const char* name() const override { return "embedding_backward"; }
   std::vector<Type> infer(std::span<const Type>) const override { return {table_}; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 4. * double(in[1].elements()); }
-  int64_t parts(std::span<const Type>, std::span<const Type> out) const override { return (out[0].shape[1] + 63) / 64; }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 4. * double(in[1].elements());
+  }
+  int64_t parts(std::span<const Type>, std::span<const Type> out) const override {
+    return (out[0].shape[1] + 63) / 64;
+  }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t B = f.in_type[0].shape[0], T = f.in_type[0].shape[1] - 1, C = table_.shape[1], rows = table_.shape[0];
+    const int64_t B = f.in_type[0].shape[0], T = f.in_type[0].shape[1] - 1, C = table_.shape[1],
+                  rows = table_.shape[0];
     const Range columns = split(C, part, parts, 64);
     const auto width = static_cast<size_t>(columns.end - columns.begin);
     const int32_t* tokens = f.tokens(0);
     if (!write_.adds(*f.now))
-      for (int64_t r = 0; r < rows; ++r) std::memset(f.out[0] + r * C + columns.begin, 0, width * sizeof(float));
+      for (int64_t r = 0; r < rows; ++r)
+        std::memset(f.out[0] + r * C + columns.begin, 0, width * sizeof(float));
     for (int64_t b = 0; b < B; ++b)
       for (int64_t t = 0; t < T; ++t) {
         float* row = f.out[0] + (positions_ ? t : tokens[b * (T + 1) + t]) * C + columns.begin;
@@ -42,10 +49,13 @@ class Embedding final : public Op {
   std::vector<Type> infer(std::span<const Type> in) const override {
     const int64_t B = in[0].shape[0], T = in[0].shape[1] - 1;
     if (in[0].dtype != DType::i32 || in[1].shape[1] != in[2].shape[1] || in[2].shape[0] < T)
-      fail("[embedding] tokens {} with wte {} and wpe {} do not fit", in[0].shape.text(), in[1].shape.text(), in[2].shape.text());
+      fail("[embedding] tokens {} with wte {} and wpe {} do not fit", in[0].shape.text(), in[1].shape.text(),
+           in[2].shape.text());
     return {{{B * T, in[1].shape[1]}}};
   }
-  double work(std::span<const Type>, std::span<const Type> out) const override { return 2. * double(out[0].elements()); }
+  double work(std::span<const Type>, std::span<const Type> out) const override {
+    return 2. * double(out[0].elements());
+  }
   int64_t parts(std::span<const Type>, std::span<const Type> out) const override { return out[0].shape[0]; }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t T = f.in_type[0].shape[1] - 1, C = f.out_type[0].shape[1];
@@ -60,8 +70,8 @@ class Embedding final : public Op {
     for (int table : {1, 2}) {
       const auto target = b.gradient_of_input(table);
       const Type type = b.list().graph()[b.node().in[static_cast<size_t>(table)]].type;
-      b.list().emit_into(std::make_shared<EmbeddingBackward>(type, table == 2, target.write), {b.in(0), dx}, {target.id},
-                         b.name() + (table == 1 ? ".d_wte" : ".d_wpe"));
+      b.list().emit_into(std::make_shared<EmbeddingBackward>(type, table == 2, target.write), {b.in(0), dx},
+                         {target.id}, b.name() + (table == 1 ? ".d_wte" : ".d_wpe"));
     }
   }
 };
@@ -70,7 +80,9 @@ class EmbeddingAt final : public Op {
  public:
   const char* name() const override { return "embedding_at"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {{{1, in[1].shape[1]}}}; }
-  double work(std::span<const Type>, std::span<const Type> out) const override { return double(out[0].elements()); }
+  double work(std::span<const Type>, std::span<const Type> out) const override {
+    return double(out[0].elements());
+  }
   int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
   void run(const Frame& f, int, int) const override {
     const int64_t C = f.out_type[0].shape[1];

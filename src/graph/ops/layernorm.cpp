@@ -18,16 +18,20 @@ class LayerNormBackward final : public Op {
     return {in[1], {{groups(in[1].shape[0]), 2 * in[1].shape[1]}}};
   }
   int in_place(int output) const override { return output == 0 ? (addend_ ? 5 : 0) : -1; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 24. * double(in[0].elements()); }
-  int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return groups(in[0].shape[0]); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 24. * double(in[0].elements());
+  }
+  int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
+    return groups(in[0].shape[0]);
+  }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t rows = f.in_type[1].shape[0], C = f.in_type[1].shape[1];
     const Range range = split(groups(rows), part, parts);
     for (int64_t g = range.begin; g < range.end; ++g) {
       const int64_t first = g * group_rows, count = std::min(group_rows, rows - first);
-      f.kernels->layernorm_backward({count, C, f.in[0] + first * C, f.in[1] + first * C, f.in[2], f.in[3] + first,
-                                     f.in[4] + first, addend_ ? f.in[5] + first * C : nullptr, f.out[0] + first * C,
-                                     f.out[1] + g * 2 * C});
+      f.kernels->layernorm_backward(
+          {count, C, f.in[0] + first * C, f.in[1] + first * C, f.in[2], f.in[3] + first, f.in[4] + first,
+           addend_ ? f.in[5] + first * C : nullptr, f.out[0] + first * C, f.out[1] + g * 2 * C});
     }
   }
 
@@ -44,7 +48,9 @@ class LayerNormFold final : public Op {
     const Type half{{in[0].shape[1] / 2}};
     return {half, half};
   }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return double(in[0].elements()); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return double(in[0].elements());
+  }
   int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
   void run(const Frame& f, int, int) const override {
     const int64_t rows = f.in_type[0].shape[0], C = f.in_type[0].shape[1] / 2;
@@ -61,17 +67,20 @@ class LayerNorm final : public Op {
   const char* name() const override { return "layernorm"; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     if (in[0].shape.rank() != 2 || in[1].elements() != in[0].shape[1] || in[2].elements() != in[0].shape[1])
-      fail("[layernorm] x {} with gain {} and bias {}; [N, C], [C], [C] expected", in[0].shape.text(), in[1].shape.text(), in[2].shape.text());
+      fail("[layernorm] x {} with gain {} and bias {}; [N, C], [C], [C] expected", in[0].shape.text(),
+           in[1].shape.text(), in[2].shape.text());
     const Type row{{in[0].shape[0]}};
     return {in[0], row, row};
   }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 10. * double(in[0].elements()); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 10. * double(in[0].elements());
+  }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return in[0].shape[0]; }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t C = f.in_type[0].shape[1];
     const Range rows = split(f.in_type[0].shape[0], part, parts, 16);
-    f.kernels->layernorm({rows.end - rows.begin, C, f.in[0] + rows.begin * C, f.in[1], f.in[2], f.out[0] + rows.begin * C,
-                          f.out[1] + rows.begin, f.out[2] + rows.begin});
+    f.kernels->layernorm({rows.end - rows.begin, C, f.in[0] + rows.begin * C, f.in[1], f.in[2],
+                          f.out[0] + rows.begin * C, f.out[1] + rows.begin, f.out[2] + rows.begin});
   }
   void backward(Backward& b) const override {
     const ValueId there = b.existing(0), dy = b.gradient_of_output(0);
@@ -81,11 +90,13 @@ class LayerNorm final : public Op {
     if (there != no_value) in.push_back(there);
     const auto op = std::make_shared<LayerNormBackward>(there != no_value);
     const ValueId dx = graph.value("d." + graph[b.node().in[0]].name, x, Role::gradient);
-    const ValueId partial = graph.value(b.name() + ".partial", {{groups(x.shape[0]), 2 * x.shape[1]}}, Role::scratch);
+    const ValueId partial =
+        graph.value(b.name() + ".partial", {{groups(x.shape[0]), 2 * x.shape[1]}}, Role::scratch);
     b.list().emit_into(op, in, {dx, partial}, b.name() + ".d_x");
     b.set(0, dx);
     const auto gain = b.gradient_of_input(1), bias = b.gradient_of_input(2);
-    b.list().emit_into(std::make_shared<LayerNormFold>(gain.write, bias.write), {partial}, {gain.id, bias.id}, b.name() + ".d_gain");
+    b.list().emit_into(std::make_shared<LayerNormFold>(gain.write, bias.write), {partial}, {gain.id, bias.id},
+                       b.name() + ".d_gain");
   }
 };
 

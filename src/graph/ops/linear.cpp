@@ -33,7 +33,9 @@ class Product : public Op {
     const Dims d = dims(in.data(), out.data());
     return tiles(d.m, d.n);
   }
-  size_t scratch(std::span<const Type>, std::span<const Type>) const override { return kernels::gemm_scratch_floats; }
+  size_t scratch(std::span<const Type>, std::span<const Type>) const override {
+    return kernels::gemm_scratch_floats;
+  }
 
  protected:
   // Runs the given part of g, whose pointers are those of the whole product.
@@ -59,11 +61,24 @@ class LinearInput final : public Product {
   std::vector<Type> infer(std::span<const Type> in) const override {
     return {{{in[0].shape[0], in[1].shape[transposed_ ? 1 : 0]}}};
   }
-  Dims dims(const Type* in, const Type* out) const override { return {out[0].shape[0], out[0].shape[1], in[0].shape[1]}; }
+  Dims dims(const Type* in, const Type* out) const override {
+    return {out[0].shape[0], out[0].shape[1], in[0].shape[1]};
+  }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t N = f.in_type[0].shape[0], O = f.in_type[0].shape[1], I = f.out_type[0].shape[1];
-    run_part(f, {.m = N, .n = I, .k = O, .a = f.in[0], .a_row = O, .b = f.in[1], .b_row = transposed_ ? I : 1,
-                 .b_col = transposed_ ? 1 : O, .c = f.out[0], .c_row = I, .accumulate = write_.adds(*f.now)}, part, parts);
+    run_part(f,
+             {.m = N,
+              .n = I,
+              .k = O,
+              .a = f.in[0],
+              .a_row = O,
+              .b = f.in[1],
+              .b_row = transposed_ ? I : 1,
+              .b_col = transposed_ ? 1 : O,
+              .c = f.out[0],
+              .c_row = I,
+              .accumulate = write_.adds(*f.now)},
+             part, parts);
   }
 
  private:
@@ -80,12 +95,25 @@ class LinearWeight final : public Product {
     const int64_t I = in[0].shape[1], O = in[1].shape[1];
     return {transposed_ ? Type{{O, I}} : Type{{I, O}}};
   }
-  Dims dims(const Type* in, const Type* out) const override { return {out[0].shape[0], out[0].shape[1], in[0].shape[0]}; }
+  Dims dims(const Type* in, const Type* out) const override {
+    return {out[0].shape[0], out[0].shape[1], in[0].shape[0]};
+  }
   void run(const Frame& f, int part, int parts) const override {
     const int a = transposed_ ? 1 : 0, b = 1 - a;
     const int64_t m = f.in_type[a].shape[1], n = f.in_type[b].shape[1];
-    run_part(f, {.m = m, .n = n, .k = f.in_type[0].shape[0], .a = f.in[a], .a_row = 1, .a_col = m, .b = f.in[b], .b_row = n,
-                 .c = f.out[0], .c_row = n, .accumulate = write_.adds(*f.now)}, part, parts, false);
+    run_part(f,
+             {.m = m,
+              .n = n,
+              .k = f.in_type[0].shape[0],
+              .a = f.in[a],
+              .a_row = 1,
+              .a_col = m,
+              .b = f.in[b],
+              .b_row = n,
+              .c = f.out[0],
+              .c_row = n,
+              .accumulate = write_.adds(*f.now)},
+             part, parts, false);
   }
 
  private:
@@ -99,12 +127,17 @@ class LinearBias final : public Op {
   explicit LinearBias(Write write) : write_(write) {}
   const char* name() const override { return "linear_bias"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {{{in[0].shape[1]}}}; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 4. * double(in[0].elements()); }
-  int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return (in[0].shape[1] + 127) / 128; }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 4. * double(in[0].elements());
+  }
+  int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
+    return (in[0].shape[1] + 127) / 128;
+  }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t N = f.in_type[0].shape[0], O = f.in_type[0].shape[1];
     const Range columns = split(O, part, parts, 128);
-    f.kernels->column_sum({N, columns.end - columns.begin, O, f.in[0] + columns.begin, f.out[0] + columns.begin, write_.adds(*f.now)});
+    f.kernels->column_sum({N, columns.end - columns.begin, O, f.in[0] + columns.begin,
+                           f.out[0] + columns.begin, write_.adds(*f.now)});
   }
 
  private:
@@ -116,30 +149,48 @@ class LinearForward final : public Product {
   explicit LinearForward(Linear options) : options_(options) {}
   const char* name() const override { return "linear"; }
   std::vector<Type> infer(std::span<const Type> in) const override {
-    const int64_t inner = in[1].shape[options_.transposed ? 1 : 0], outer = in[1].shape[options_.transposed ? 0 : 1];
-    if (in.size() != 2u + options_.bias + options_.addend || in[0].shape.rank() != 2 || in[0].shape[1] != inner ||
-        (options_.bias && in[2].elements() != outer))
-      fail("[linear] x {} and w {}{} do not fit", in[0].shape.text(), in[1].shape.text(), options_.transposed ? " transposed" : "");
+    const int64_t inner = in[1].shape[options_.transposed ? 1 : 0],
+                  outer = in[1].shape[options_.transposed ? 0 : 1];
+    if (in.size() != 2u + options_.bias + options_.addend || in[0].shape.rank() != 2 ||
+        in[0].shape[1] != inner || (options_.bias && in[2].elements() != outer))
+      fail("[linear] x {} and w {}{} do not fit", in[0].shape.text(), in[1].shape.text(),
+           options_.transposed ? " transposed" : "");
     return {{{in[0].shape[0], outer}}};
   }
-  Dims dims(const Type* in, const Type* out) const override { return {out[0].shape[0], out[0].shape[1], in[0].shape[1]}; }
+  Dims dims(const Type* in, const Type* out) const override {
+    return {out[0].shape[0], out[0].shape[1], in[0].shape[1]};
+  }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t N = f.in_type[0].shape[0], I = f.in_type[0].shape[1], O = f.out_type[0].shape[1];
-    run_part(f, {.m = N, .n = O, .k = I, .a = f.in[0], .a_row = I, .b = f.in[1], .b_row = options_.transposed ? 1 : O,
-                 .b_col = options_.transposed ? I : 1, .c = f.out[0], .c_row = O, .bias = options_.bias ? f.in[2] : nullptr,
-                 .addend = options_.addend ? f.in[addend_index()] : nullptr, .addend_row = O}, part, parts);
+    run_part(f,
+             {.m = N,
+              .n = O,
+              .k = I,
+              .a = f.in[0],
+              .a_row = I,
+              .b = f.in[1],
+              .b_row = options_.transposed ? 1 : O,
+              .b_col = options_.transposed ? I : 1,
+              .c = f.out[0],
+              .c_row = O,
+              .bias = options_.bias ? f.in[2] : nullptr,
+              .addend = options_.addend ? f.in[addend_index()] : nullptr,
+              .addend_row = O},
+             part, parts);
   }
   void backward(Backward& b) const override {
     const ValueId dy = b.gradient_of_output(0);
     const ValueId x = b.in(0);
     const auto dw = b.gradient_of_input(1);
-    b.list().emit_into(std::make_shared<LinearWeight>(options_.transposed, dw.write), {x, dy}, {dw.id}, b.name() + ".d_w");
+    b.list().emit_into(std::make_shared<LinearWeight>(options_.transposed, dw.write), {x, dy}, {dw.id},
+                       b.name() + ".d_w");
     if (options_.bias) {
       const auto db = b.gradient_of_input(2);
       b.list().emit_into(std::make_shared<LinearBias>(db.write), {dy}, {db.id}, b.name() + ".d_b");
     }
     const auto dx = b.gradient_of_input(0);
-    b.list().emit_into(std::make_shared<LinearInput>(options_.transposed, dx.write), {dy, b.in(1)}, {dx.id}, b.name() + ".d_x");
+    b.list().emit_into(std::make_shared<LinearInput>(options_.transposed, dx.write), {dy, b.in(1)}, {dx.id},
+                       b.name() + ".d_x");
     if (options_.addend) b.pass(addend_index(), dy);
   }
 

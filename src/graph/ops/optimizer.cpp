@@ -14,7 +14,9 @@ class SumSquares final : public Op {
  public:
   const char* name() const override { return "sum_squares"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {{{blocks(in[0]), 2}}}; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 4. * double(in[0].elements()); }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 4. * double(in[0].elements());
+  }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return blocks(in[0]); }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t n = f.in_type[0].elements();
@@ -56,14 +58,18 @@ class AdamW final : public Op {
   AdamW(AdamWOptions options, bool clipped) : options_(options), clipped_(clipped) {}
   const char* name() const override { return "adamw"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {in[0], in[0], in[0]}; }
-  double work(std::span<const Type> in, std::span<const Type>) const override { return 40. * double(in[0].elements()); }
-  int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return (in[0].elements() + adam_grain - 1) / adam_grain; }
+  double work(std::span<const Type> in, std::span<const Type>) const override {
+    return 40. * double(in[0].elements());
+  }
+  int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
+    return (in[0].elements() + adam_grain - 1) / adam_grain;
+  }
   void run(const Frame& f, int part, int parts) const override {
     const Range r = split(f.in_type[0].elements(), part, parts, adam_grain);
     const double t = static_cast<double>(f.now->step) + 1, lr = f.now->learning_rate;
-    f.kernels->adamw({r.end - r.begin, f.out[0] + r.begin, f.in[0] + r.begin, f.out[1] + r.begin, f.out[2] + r.begin,
-                      clipped_ ? f.in[1][0] : 1.f, options_.beta1, options_.beta2, options_.epsilon,
-                      static_cast<float>(lr / (1 - std::pow(double(options_.beta1), t))),
+    f.kernels->adamw({r.end - r.begin, f.out[0] + r.begin, f.in[0] + r.begin, f.out[1] + r.begin,
+                      f.out[2] + r.begin, clipped_ ? f.in[1][0] : 1.f, options_.beta1, options_.beta2,
+                      options_.epsilon, static_cast<float>(lr / (1 - std::pow(double(options_.beta1), t))),
                       static_cast<float>(1 / std::sqrt(1 - std::pow(double(options_.beta2), t))),
                       static_cast<float>(1 - lr * options_.weight_decay)});
   }

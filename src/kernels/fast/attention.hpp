@@ -8,8 +8,8 @@ namespace plimsoll::kernels::PLIMSOLL_ISA {
 namespace {
 
 // C[m, n] = [C +] A B with B's rows contiguous: no packing, no scratch.
-FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
-                          int64_t b_row, float* c, int64_t c_row, bool accumulate) {
+FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
+                          const float* b, int64_t b_row, float* c, int64_t c_row, bool accumulate) {
   for (int64_t i = 0; i < m;) {
     const int64_t left = m - i;
     const int rows = static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
@@ -18,7 +18,8 @@ FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64
       const int vectors = width > W ? 2 : 1;
       const int lanes = static_cast<int>(width - (vectors - 1) * W);
       const Finish f{c + i * c_row + j, c_row, nullptr, nullptr, 0, accumulate};
-      const TileFunction run = a_col != 1 ? tile_of<true>(rows, vectors, lanes != W) : tile_of<false>(rows, vectors, lanes != W);
+      const TileFunction run =
+          a_col != 1 ? tile_of<true>(rows, vectors, lanes != W) : tile_of<false>(rows, vectors, lanes != W);
       run(k, a + i * a_row, a_col != 1 ? a_col : a_row, b + j, b_row, lanes, f);
     }
     i += rows;
@@ -26,15 +27,17 @@ FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64
 }
 
 // out[width, T] = in[T, width] transposed.
-inline void transpose_head(const float* in, int64_t stride, int64_t length, int64_t width, float* out, int64_t out_row) {
+inline void transpose_head(const float* in, int64_t stride, int64_t length, int64_t width, float* out,
+                           int64_t out_row) {
   for (int64_t t = 0; t < length; t += W)
-    transpose_strip(in + t * stride, stride, static_cast<int>(length - t < W ? length - t : W), width, out + t, out_row);
+    transpose_strip(in + t * stride, stride, static_cast<int>(length - t < W ? length - t : W), width,
+                    out + t, out_row);
 }
 
 inline void attention(const Attention& a, float* scratch) {
   const int64_t padded = (a.length + 63) / 64 * 64;
-  float* const kt = scratch;                     // [width, padded]
-  float* const s = scratch + a.width * padded;   // [block, padded]
+  float* const kt = scratch;                    // [width, padded]
+  float* const s = scratch + a.width * padded;  // [block, padded]
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
   for (int64_t q0 = 0; q0 < a.length; q0 += attention_block) {
@@ -73,10 +76,10 @@ inline void attention(const Attention& a, float* scratch) {
 
 inline void attention_backward(const AttentionBackward& a, float* scratch) {
   const int64_t padded = (a.length + 63) / 64 * 64;
-  float* const kt = scratch;                                // [width, padded]
-  float* const vt = kt + a.width * padded;                  // [width, padded]
-  float* const p = vt + a.width * padded;                   // [block, padded]: probabilities
-  float* const ds = p + attention_block * padded;           // [block, padded]: gradients of scores
+  float* const kt = scratch;                       // [width, padded]
+  float* const vt = kt + a.width * padded;         // [width, padded]
+  float* const p = vt + a.width * padded;          // [block, padded]: probabilities
+  float* const ds = p + attention_block * padded;  // [block, padded]: gradients of scores
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   const bool drops = a.dropout.threshold != 0;
   transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
@@ -98,8 +101,9 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
         const vf probability = vexp(load_lanes(prow + j, n) * scale - lse);
         vf dprobability = load_lanes(drow + j, n), kept = probability;
         if (drops) {
-          const vf mask = dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + j),
-                                       a.dropout.threshold, a.dropout.scale);
+          const vf mask =
+              dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + j),
+                           a.dropout.threshold, a.dropout.scale);
           dprobability *= mask;
           kept *= mask;
         }
@@ -112,8 +116,10 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
     // Keys of this block are seen for the first time, so they are written; earlier ones are added to.
     product(q0, a.width, rows, ds, 1, padded, a.q + q0 * a.stride, a.stride, a.dk, a.stride, true);
     product(q0, a.width, rows, p, 1, padded, a.dout + q0 * a.out_stride, a.out_stride, a.dv, a.stride, true);
-    product(rows, a.width, rows, ds + q0, 1, padded, a.q + q0 * a.stride, a.stride, a.dk + q0 * a.stride, a.stride, false);
-    product(rows, a.width, rows, p + q0, 1, padded, a.dout + q0 * a.out_stride, a.out_stride, a.dv + q0 * a.stride, a.stride, false);
+    product(rows, a.width, rows, ds + q0, 1, padded, a.q + q0 * a.stride, a.stride, a.dk + q0 * a.stride,
+            a.stride, false);
+    product(rows, a.width, rows, p + q0, 1, padded, a.dout + q0 * a.out_stride, a.out_stride,
+            a.dv + q0 * a.stride, a.stride, false);
   }
 }
 
@@ -122,7 +128,9 @@ inline void attention_cached(const AttentionCached& a) {
   float highest = -3e38f;
   for (int64_t t = 0; t < a.length; ++t) {
     vf dot = {};
-    for_lanes(a.width, [&](int64_t i, int n) { dot += load_lanes(a.q + i, n) * load_lanes(a.k + t * a.stride + i, n); });
+    for_lanes(a.width, [&](int64_t i, int n) {
+      dot += load_lanes(a.q + i, n) * load_lanes(a.k + t * a.stride + i, n);
+    });
     a.scores[t] = sum(dot) * scale;
     highest = a.scores[t] > highest ? a.scores[t] : highest;
   }

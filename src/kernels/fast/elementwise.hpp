@@ -49,7 +49,8 @@ FORCE_INLINE vf dropout_mask(uint32_t key, uint32_t first, uint32_t threshold, f
 
 inline void dropout(const Dropout& a) {
   for_lanes(a.count, [&](int64_t i, int n) {
-    vf y = load_lanes(a.x + i, n) * dropout_mask(a.key, a.first + static_cast<uint32_t>(i), a.threshold, a.scale);
+    vf y = load_lanes(a.x + i, n) *
+           dropout_mask(a.key, a.first + static_cast<uint32_t>(i), a.threshold, a.scale);
     if (a.addend) y += load_lanes(a.addend + i, n);
     store_lanes(a.y + i, y, n);
   });
@@ -65,7 +66,8 @@ inline void column_sum(const ColumnSum& a) {
 #pragma GCC unroll 8
       for (int v = 0; v < wide; ++v) acc[v] += load(a.x + row * a.row_stride + j + v * W);
 #pragma GCC unroll 8
-    for (int v = 0; v < wide; ++v) store(a.y + j + v * W, a.accumulate ? load(a.y + j + v * W) + acc[v] : acc[v]);
+    for (int v = 0; v < wide; ++v)
+      store(a.y + j + v * W, a.accumulate ? load(a.y + j + v * W) + acc[v] : acc[v]);
   }
   for_lanes(a.columns - j, [&](int64_t i, int n) {
     vf acc = {};
@@ -75,7 +77,9 @@ inline void column_sum(const ColumnSum& a) {
 }
 
 inline void add(const Add& a) {
-  for_lanes(a.count, [&](int64_t i, int n) { store_lanes(a.y + i, load_lanes(a.a + i, n) + load_lanes(a.b + i, n), n); });
+  for_lanes(a.count, [&](int64_t i, int n) {
+    store_lanes(a.y + i, load_lanes(a.a + i, n) + load_lanes(a.b + i, n), n);
+  });
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ FORCE_INLINE vf finish_lanes(vf v, const Finish& f, int64_t row, int64_t column,
 // One tile of `rows` by `vectors` vectors, the last of which has `lanes` columns. With UnitRow, A(i, k) is
 // a[i + k * step] (packed or transposed A), otherwise a[i * step + k].
 template <int rows, int vectors, bool UnitRow, bool Partial>
-void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b_row, int lanes, const Finish& f) {
+void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b_row, int lanes,
+          const Finish& f) {
   vf acc[rows][vectors] = {};
   // Rows in threes share a pointer: p, p + step and p + 2 step are one address mode each.
   constexpr int groups = (rows + 2) / 3;
@@ -77,8 +78,9 @@ using TileFunction = void (*)(int64_t, const float*, int64_t, const float*, int6
 template <int vectors, bool UnitRow, bool Partial>
 TileFunction tile_of(int rows) {
 #define TILE(n) tile<((n) <= MR ? (n) : MR), vectors, UnitRow, Partial>
-  static constexpr TileFunction table[] = {TILE(1), TILE(2), TILE(3),  TILE(4),  TILE(5),  TILE(6),  TILE(7),
-                                           TILE(8), TILE(9), TILE(10), TILE(11), TILE(12), TILE(13), TILE(14)};
+  static constexpr TileFunction table[] = {TILE(1),  TILE(2),  TILE(3),  TILE(4), TILE(5),
+                                           TILE(6),  TILE(7),  TILE(8),  TILE(9), TILE(10),
+                                           TILE(11), TILE(12), TILE(13), TILE(14)};
 #undef TILE
   return table[rows - 1];
 }
@@ -117,7 +119,8 @@ FORCE_INLINE void transpose(vf (&r)[W]) {
 #undef ZIP_HIGH
 
 // out[k * out_row + j] = in[j * in_row + k] for j < columns <= W, k < depth; columns beyond are zero up to W.
-inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_t depth, float* out, int64_t out_row) {
+inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_t depth, float* out,
+                            int64_t out_row) {
   for (int64_t k = 0; k < depth; k += W) {
     const int lanes = static_cast<int>(depth - k < W ? depth - k : W);
     vf r[W];
@@ -142,8 +145,11 @@ inline void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t
     } else {
       for (int strip = 0; strip < NR; strip += W) {
         const int64_t left = width - strip;
-        transpose_strip(in + strip * g.b_col, g.b_col, static_cast<int>(left < 0 ? 0 : left < W ? left : W), depth,
-                        out + strip, NR);
+        transpose_strip(in + strip * g.b_col, g.b_col,
+                        static_cast<int>(left < 0   ? 0
+                                         : left < W ? left
+                                                    : W),
+                        depth, out + strip, NR);
       }
     }
   }
@@ -152,7 +158,9 @@ inline void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t
 // Packs rows x depth of a transposed A (unit row stride) so that k steps by MR.
 inline void pack_a(const float* a, int64_t a_col, int rows, int64_t depth, float* out) {
   for (int64_t k = 0; k < depth; ++k)
-    for_lanes(rows, [&](int64_t i, int lanes) { store_lanes(out + k * MR + i, load_lanes(a + k * a_col + i, lanes), lanes); });
+    for_lanes(rows, [&](int64_t i, int lanes) {
+      store_lanes(out + k * MR + i, load_lanes(a + k * a_col + i, lanes), lanes);
+    });
 }
 
 // One row of A: every number of B is used once, so this is a matter of reading B as it lies in memory.
@@ -170,7 +178,8 @@ inline void row_product(const Gemm& g) {
       } else {
         for (int64_t k = 0; k < g.k; ++k)
           for (int v = 0; v * W < left; ++v)
-            acc[v] += g.a[k] * load_lanes(g.b + k * g.b_row + j + v * W, static_cast<int>(left - v * W < W ? left - v * W : W));
+            acc[v] += g.a[k] * load_lanes(g.b + k * g.b_row + j + v * W,
+                                          static_cast<int>(left - v * W < W ? left - v * W : W));
       }
       for (int v = 0; v < wide && v * W < left; ++v) {
         const int lanes = static_cast<int>(left - v * W < W ? left - v * W : W);
@@ -186,7 +195,8 @@ inline void row_product(const Gemm& g) {
     for (; k + 4 * W <= g.k; k += 4 * W)
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) acc[v] += load(g.a + k + v * W) * load(b + k + v * W);
-    for_lanes(g.k - k, [&](int64_t i, int n) { acc[0] += load_lanes(g.a + k + i, n) * load_lanes(b + k + i, n); });
+    for_lanes(g.k - k,
+              [&](int64_t i, int n) { acc[0] += load_lanes(g.a + k + i, n) * load_lanes(b + k + i, n); });
     float sum_of_products = sum((acc[0] + acc[1]) + (acc[2] + acc[3]));
     if (g.accumulate) sum_of_products += g.c[j];
     if (g.bias) sum_of_products += g.bias[j];
@@ -233,7 +243,8 @@ inline void gemm(const Gemm& g, float* scratch) {
                          g.addend_row,
                          g.accumulate || !first};
           const bool partial = !packs_b && lanes != W;
-          const TileFunction run = unit_row ? tile_of<true>(rows, vectors, partial) : tile_of<false>(rows, vectors, partial);
+          const TileFunction run =
+              unit_row ? tile_of<true>(rows, vectors, partial) : tile_of<false>(rows, vectors, partial);
           run(depth, a, step, b, packs_b ? NR : g.b_row, lanes, f);
         }
         i += rows;

@@ -25,7 +25,9 @@ inline void layernorm(const LayerNorm& a) {
     });
     const float rstd = 1.f / __builtin_sqrtf(sum(squares) * inverse + layernorm_epsilon);
     for_lanes(a.width, [&](int64_t i, int n) {
-      store_lanes(y + i, (load_lanes(x + i, n) - mean) * rstd * load_lanes(a.gain + i, n) + load_lanes(a.bias + i, n), n);
+      store_lanes(
+          y + i, (load_lanes(x + i, n) - mean) * rstd * load_lanes(a.gain + i, n) + load_lanes(a.bias + i, n),
+          n);
     });
     a.mean[row] = mean;
     a.rstd[row] = rstd;

@@ -18,7 +18,8 @@ bool prefill(const Gemm& g) {
 }
 
 Backend open_backend(std::string_view name) {
-  if (name == "auto" || name == "native") return {"native", std::string("native ") + best().name, best().gemm};
+  if (name == "auto" || name == "native")
+    return {"native", std::string("native ") + best().name, best().gemm};
   if (name == "plain") return {"plain", "plain loops", reference_table.gemm};
   if (name == "onednn" || name == "cblas") {
     Backend backend = name == "onednn" ? onednn_backend() : cblas_backend();

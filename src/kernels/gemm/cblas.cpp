@@ -9,7 +9,8 @@
 namespace plimsoll::kernels {
 namespace {
 
-using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float,
+                       float*, int);
 Sgemm sgemm = nullptr;
 
 void run(const Gemm& g, float*) {
@@ -24,10 +25,12 @@ void run(const Gemm& g, float*) {
 
 Backend cblas_backend() {
   static const Backend backend = [] {
-    for (const char* variable : {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"})
+    for (const char* variable : {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS",
+                                 "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"})
       setenv(variable, "1", 1);
-    for (const char* library : {"libopenblas.so.0", "libblis.so.4", "libmkl_rt.so.2", "libmkl_rt.so", "libcblas.so.3", "libblas.so.3",
-                                "/System/Library/Frameworks/Accelerate.framework/Accelerate"}) {
+    for (const char* library :
+         {"libopenblas.so.0", "libblis.so.4", "libmkl_rt.so.2", "libmkl_rt.so", "libcblas.so.3",
+          "libblas.so.3", "/System/Library/Frameworks/Accelerate.framework/Accelerate"}) {
       void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
       if (!handle) continue;
       sgemm = reinterpret_cast<Sgemm>(dlsym(handle, "cblas_sgemm"));

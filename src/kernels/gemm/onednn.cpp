@@ -10,15 +10,15 @@
 namespace plimsoll::kernels {
 namespace {
 
-using Sgemm = int (*)(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*, int64_t, float,
-                      float*, int64_t);
+using Sgemm = int (*)(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*,
+                      int64_t, float, float*, int64_t);
 Sgemm sgemm = nullptr;
 
 void run(const Gemm& g, float*) {
   const bool ta = g.a_col != 1, tb = g.b_col != 1;
   const float beta = prefill(g) ? 1.f : 0.f;
-  sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', g.m, g.n, g.k, 1.f, g.a, ta ? g.a_col : g.a_row, g.b, tb ? g.b_col : g.b_row, beta,
-        g.c, g.c_row);
+  sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', g.m, g.n, g.k, 1.f, g.a, ta ? g.a_col : g.a_row, g.b,
+        tb ? g.b_col : g.b_row, beta, g.c, g.c_row);
 }
 
 }  // namespace

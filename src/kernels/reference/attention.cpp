@@ -8,7 +8,8 @@ namespace plimsoll::kernels::reference {
 namespace {
 
 // The probabilities of query t over keys 0..t; returns their log-sum-exp.
-double probabilities(const float* q, const float* k, int64_t stride, int64_t width, int64_t t, std::vector<double>& p) {
+double probabilities(const float* q, const float* k, int64_t stride, int64_t width, int64_t t,
+                     std::vector<double>& p) {
   p.assign(static_cast<size_t>(t + 1), 0);
   double top = -1e300, sum = 0;
   for (int64_t j = 0; j <= t; ++j) {
@@ -35,7 +36,8 @@ void attention(const Attention& a, float*) {
     a.lse[t] = static_cast<float>(probabilities(a.q + t * a.stride, a.k, a.stride, a.width, t, p));
     for (int64_t i = 0; i < a.width; ++i) {
       double sum = 0;
-      for (int64_t j = 0; j <= t; ++j) sum += p[size_t(j)] * mask(a.dropout, t * a.length + j) * a.v[j * a.stride + i];
+      for (int64_t j = 0; j <= t; ++j)
+        sum += p[size_t(j)] * mask(a.dropout, t * a.length + j) * a.v[j * a.stride + i];
       a.out[t * a.out_stride + i] = static_cast<float>(sum);
     }
   }

@@ -6,7 +6,8 @@ void gemm(const Gemm& g, float*) {
   for (int64_t i = 0; i < g.m; ++i)
     for (int64_t j = 0; j < g.n; ++j) {
       double sum = 0;
-      for (int64_t k = 0; k < g.k; ++k) sum += double(g.a[i * g.a_row + k * g.a_col]) * g.b[k * g.b_row + j * g.b_col];
+      for (int64_t k = 0; k < g.k; ++k)
+        sum += double(g.a[i * g.a_row + k * g.a_col]) * g.b[k * g.b_row + j * g.b_col];
       float& c = g.c[i * g.c_row + j];
       if (g.accumulate) sum += c;
       if (g.bias) sum += g.bias[j];

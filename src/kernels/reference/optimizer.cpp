@@ -11,8 +11,8 @@ void adamw(const AdamW& a) {
     const double v = a.beta2 * double(a.v[i]) + (1 - double(a.beta2)) * g * g;
     a.m[i] = static_cast<float>(m);
     a.v[i] = static_cast<float>(v);
-    a.parameter[i] =
-        static_cast<float>(double(a.parameter[i]) * a.keep - a.rate * m / (std::sqrt(v) * a.correction2 + a.epsilon));
+    a.parameter[i] = static_cast<float>(double(a.parameter[i]) * a.keep -
+                                        a.rate * m / (std::sqrt(v) * a.correction2 + a.epsilon));
   }
 }
 
