@@ -1,4 +1,5 @@
 // `plimsoll train`: trains a model, resumes a run.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -51,14 +52,16 @@ void print_text(const TrainResult& r) {
              format_duration(r.seconds), r.iterations_per_second,
              format_count(uint64_t(r.tokens_per_second)));
   if (r.end == TrainResult::End::finished)
-    fmt::print("Loss: {:.4f} | Validation loss: {:.4f} over {} tokens{}\n", r.loss, r.validation_loss,
+    fmt::print("{}Validation loss: {:.4f} over {} tokens{}\n",
+               std::isnan(r.loss) ? "" : fmt::format("Loss: {:.4f} | ", r.loss), r.validation_loss,
                format_count(r.validation_targets),
                r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor,
                                      100 * (r.validation_loss / *r.floor - 1))
                        : "");
-  fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
-             format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
-             r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
+  if (r.rss_after_warmup > 0)  // 0: no step was left to do
+    fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
+               format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
+               r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
   fmt::print("{}\n", r.verdict.sentence);
   if (r.end == TrainResult::End::interrupted)
     fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
