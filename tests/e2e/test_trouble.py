@@ -10,7 +10,7 @@ def diverges(place):
     ended = run(at, "train", "--tiny", "--out", "wild", *wild, "--checkpoint-every", 1, "--eval-every", 0, "--sample-every", 0,
                 "--json", expect=1)
     result = ended.json()
-    assert result["end"] == "diverged" and result["loss"] is None or result["loss"] == result["loss"], result
+    assert result["end"] == "diverged", result
     assert f"at iteration {result['iterations']}" in ended.err, ended
     assert "last good checkpoint" in ended.err, ended
     kept = checkpoints(at / "wild")
@@ -72,7 +72,7 @@ def full_disk(place):
     # Full from the start.
     small = place.mount("small", "-t", "tmpfs", "-o", "size=16k", "tmpfs")
     ended = run(place.path, "train", *args, "--out", small / "run", expect=1)
-    assert len(ended.err.splitlines()) <= 12 and "No space left" in ended.err or "full" in ended.err, ended
+    assert len(ended.err.splitlines()) <= 12 and ("No space left" in ended.err or "full" in ended.err), ended
 
 
 with Temporary() as place:
