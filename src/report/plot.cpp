@@ -29,8 +29,8 @@ std::string sparkline(std::span<const double> values, size_t columns, bool unico
     for (size_t j = from; j < to; ++j) means[i] += finite[j] / double(to - from);
   }
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
-  // What moves by less than a hundredth is drawn as what it is: a level.
-  const double low = *least, span = std::max(*most - low, .01 * std::abs(*most));
+  // What moves by a few percent is drawn as what it is: a level.
+  const double low = *least, span = std::max(*most - low, .1 * std::abs(*most));
   std::string out;
   for (const double mean : means) {
     const auto level = size_t(span > 0 ? std::clamp((mean - low) / span * 7.999, 0., 7.) : 0);

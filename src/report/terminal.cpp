@@ -150,12 +150,14 @@ std::string training(const RunData& data, const TerminalOptions& options) {
   return out.empty() ? out : "\n" + out;
 }
 
-std::string events(const RunData& data) {
+std::string events(const RunData& data, const TerminalOptions& options) {
   std::string out;
   const size_t from = data.events.size() > 10 ? data.events.size() - 10 : 0;
   for (size_t i = from; i < data.events.size(); ++i)
-    out += fmt::format("{:>9}  {}: {}\n", format_duration(data.events[i].time), shown(data.events[i].kind),
-                       masked(data.events[i].text));
+    out += wrapped(fmt::format("{} {}: {}", format_duration(data.events[i].time), shown(data.events[i].kind),
+                               masked(data.events[i].text)),
+                   options.columns) +
+           "\n";
   return out.empty() ? out : "\n" + out;
 }
 
@@ -182,7 +184,7 @@ std::string headline(const RunData& data) {
 std::string terminal_text(const RunData& data, const TerminalOptions& options) {
   return wrapped(headline(data), options.columns) + "\n" + wrapped(shown(data.run.machine), options.columns) +
          "\n\n" + verdict_text(data, options) + "\n" + memory_plot(data, options) + processes(data, options) +
-         training(data, options) + events(data);
+         training(data, options) + events(data, options);
 }
 
 std::string terminal_comparison(const RunData& a, const RunData& b, const TerminalOptions& options) {
