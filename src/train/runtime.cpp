@@ -48,15 +48,16 @@ int fast_lanes(int repeats, uint64_t parameters, int threads) {
 Cut fast_cut(int batch, int accumulate, const GptShape& shape, int threads) {
   Graph graph;
   const uint64_t parameters = Gpt(graph, shape).count();
-  const int64_t tokens = shape.dim <= 512 ? 512 : 1024;
-  int whole = 1;  // the largest divisor of the batch that fits
+  // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
+  const int64_t in_lanes = 256, together = shape.dim <= 512 ? 512 : 1024;
+  Cut cut;
   for (int micro = batch; micro >= 1; --micro) {
-    if (batch % micro || (micro > 1 && micro * shape.context > tokens)) continue;
-    whole = std::max(whole, micro);
-    if (const int lanes = fast_lanes(batch / micro * accumulate, parameters, threads); lanes > 1)
-      return {micro, lanes};
+    if (batch % micro) continue;
+    const int lanes = fast_lanes(batch / micro * accumulate, parameters, threads);
+    if (lanes > 1 && (micro == 1 || micro * shape.context <= in_lanes)) return {micro, lanes};
+    if (micro * shape.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
   }
-  return {whole, 1};
+  return cut;
 }
 
 ProgramOptions program_options(const Settings& s, int vocab) {
