@@ -64,13 +64,27 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
       for (int g = 0; g < groups; ++g) ++p[g];
     }
   }
+  // What is added comes one kind at a time, so that each is tested once a tile.
+  const auto each = [&](auto body) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i)
+    for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) {
-      const int count = v == vectors - 1 ? lanes : W;
-      store_lanes(f.c + i * f.c_row + v * W, finish_lanes(acc[i][v], f, i, v * W, count), count);
-    }
+      for (int v = 0; v < vectors; ++v) body(i, v, acc[i][v]);
+  };
+  const auto lanes_of = [&](const float* p, int v) __attribute__((always_inline)) {
+    return Partial && v == vectors - 1 ? load_part(p + v * W, lanes) : load(p + v * W);
+  };
+  if (f.accumulate) each([&](int i, int v, vf& x) { x += lanes_of(f.c + i * f.c_row, v); });
+  if (f.bias) {
+    vf bias[vectors];
+    for (int v = 0; v < vectors; ++v) bias[v] = lanes_of(f.bias, v);
+    each([&](int, int v, vf& x) { x += bias[v]; });
+  }
+  if (f.addend) each([&](int i, int v, vf& x) { x += lanes_of(f.addend + i * f.addend_row, v); });
+  each([&](int i, int v, vf& x) {
+    float* to = f.c + i * f.c_row + v * W;
+    Partial&& v == vectors - 1 ? store_part(to, x, lanes) : store(to, x);
+  });
 }
 
 using TileFunction = void (*)(int64_t, const float*, int64_t, const float*, int64_t, int, const Finish&);
@@ -242,7 +256,7 @@ inline void gemm(const Gemm& g, float* scratch) {
                          last && g.addend ? g.addend + i * g.addend_row + column : nullptr,
                          g.addend_row,
                          g.accumulate || !first};
-          const bool partial = !packs_b && lanes != W;
+          const bool partial = lanes != W;
           const TileFunction run =
               unit_row ? tile_of<true>(rows, vectors, partial) : tile_of<false>(rows, vectors, partial);
           run(depth, a, step, b, packs_b ? NR : g.b_row, lanes, f);
