@@ -145,26 +145,33 @@ inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_
   }
 }
 
-// Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column.
+// Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column. Where its rows are contiguous
+// they are read whole, one after the other, as memory likes it.
 inline void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t columns, float* out) {
-  for (int64_t j = 0; j < columns; j += NR, out += depth * NR) {
-    const int64_t width = columns - j < NR ? columns - j : NR;
-    const float* in = g.b + k0 * g.b_row + (j0 + j) * g.b_col;
-    if (g.b_col == 1) {
-      const int first = static_cast<int>(width < W ? width : W), second = static_cast<int>(width - first);
-      for (int64_t k = 0; k < depth; ++k, in += g.b_row) {
-        store(out + k * NR, load_lanes(in, first));
-        store(out + k * NR + W, second ? load_lanes(in + W, second) : vf{});
-      }
-    } else {
-      for (int strip = 0; strip < NR; strip += W) {
-        const int64_t left = width - strip;
-        transpose_strip(in + strip * g.b_col, g.b_col,
-                        static_cast<int>(left < 0   ? 0
-                                         : left < W ? left
-                                                    : W),
-                        depth, out + strip, NR);
-      }
+  const float* in = g.b + k0 * g.b_row + j0 * g.b_col;
+  const int64_t panels = (columns + NR - 1) / NR;
+  if (g.b_col != 1) {
+    for (int64_t j = 0; j < panels * NR; j += W) {
+      const int64_t left = columns - j;
+      transpose_strip(in + j * g.b_col, g.b_col,
+                      static_cast<int>(left < 0   ? 0
+                                       : left < W ? left
+                                                  : W),
+                      depth, out + j / NR * NR * depth + j % NR, NR);
+    }
+    return;
+  }
+  const int64_t whole = columns / NR * NR;
+  for (int64_t k = 0; k < depth; ++k, in += g.b_row, out += NR) {
+    float* to = out;
+    for (int64_t j = 0; j < whole; j += NR, to += depth * NR) {
+      store(to, load(in + j));
+      store(to + W, load(in + j + W));
+    }
+    if (whole < columns) {
+      const int last = static_cast<int>(columns - whole), first = last < W ? last : W;
+      store(to, load_lanes(in + whole, first));
+      store(to + W, last > W ? load_lanes(in + whole + W, last - W) : vf{});
     }
   }
 }
