@@ -13,6 +13,7 @@ constexpr int NR = 2 * W;                          // columns in a tile
 constexpr int MR = W == 16 ? 14 : W == 8 ? 6 : 4;  // rows in a tile: 2 * MR accumulators fill the registers
 constexpr int64_t KC = 384;                        // depth of a packed block: MR x KC stays in L1
 constexpr int64_t NC = 256;                        // columns of a packed block: KC x NC stays in L2
+constexpr int64_t far = 192;                       // depth from which fetching what comes next costs nothing
 static_assert(KC * (NC + 16) <= static_cast<int64_t>(gemm_scratch_floats));
 
 // What happens to a finished tile.
@@ -38,6 +39,13 @@ template <int rows, int vectors, bool UnitRow, bool Partial>
 void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b_row, int lanes,
           const Finish& f) {
   vf acc[rows][vectors] = {};
+  if (depth >= far) {
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      __builtin_prefetch(f.c + i * f.c_row, 1);
+      if (vectors == 2) __builtin_prefetch(f.c + i * f.c_row + W, 1);
+    }
+  }
   // Rows in threes share a pointer: p, p + step and p + 2 step are one address mode each.
   constexpr int groups = (rows + 2) / 3;
   const float* p[groups];
@@ -251,6 +259,9 @@ inline void gemm(const Gemm& g, float* scratch) {
           a = a_panel;
           step = MR;
         }
+        if (!packs_a && !unit_row && depth >= far)
+          for (int64_t r = i + rows; r < i + rows + MR && r < g.m; ++r)
+            for (int64_t k = 0; k < depth; k += 16) __builtin_prefetch(g.a + r * g.a_row + k0 + k, 0, 2);
         for (int64_t j = 0; j < columns; j += NR) {
           const int64_t width = columns - j < NR ? columns - j : NR;
           const int vectors = width > W ? 2 : 1;
