@@ -1,30 +1,50 @@
-// Which windows make a step's batch, and which an evaluation: both pure functions of a number.
+// Which windows make a step's batch, and which an evaluation: both functions of a number alone.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "base/random.hpp"
 #include "data/corpus.hpp"
+#include "data/sample_stream.hpp"
 
 namespace plimsoll {
 
+// How batches of samples are made; means nothing to a corpus without them.
+struct SampleBatching {
+  size_t shuffle_buffer = 4096;  // samples waiting
+  double distrust_lambda = 0;    // strength of the weights; 0: there are none
+};
+
 // Training batches. The step is the whole cursor: the same (seed, step) gives the same batch, whatever came
-// before.
+// before. Windows of a text are drawn anywhere in it; samples are read once an epoch, one after the other in
+// shuffled order, and a batch is the next so many tokens of them.
 class Batches {
  public:
   // InputError if the training part is shorter than one window of context + 1 tokens. `corpus` must outlive
   // this.
-  Batches(const Corpus& corpus, uint64_t seed, int batch, int context);
+  Batches(const Corpus& corpus, uint64_t seed, int batch, int context, SampleBatching samples = {});
 
   // Fills consecutive rows of context + 1 tokens, from row `first_row` of the step's batch on: row r is
   // [input 0, target 0 = input 1, …, target context-1]. As many rows as `tokens` holds; allocates nothing.
-  void fill(uint64_t step, int first_row, std::span<int32_t> tokens) const;
+  // `weights`, context a row, is for batches of samples with a distrust_lambda; their mean over the whole
+  // batch is 1.
+  void fill(uint64_t step, int first_row, std::span<int32_t> tokens, std::span<float> weights = {});
 
  private:
+  void read_samples(uint64_t step);
+
   const Corpus& corpus_;
   CounterRng random_;
   uint64_t batch_;
   size_t row_tokens_;
+  // Of samples: the whole batch of a step, since its weights depend on all of it.
+  double distrust_lambda_;
+  std::optional<SampleStream> stream_;
+  std::optional<uint64_t> step_;
+  std::vector<int32_t> tokens_;  // [batch * context + 1]
+  std::vector<float> weights_;   // [batch * context]
 };
 
 // A fixed set of validation windows.
@@ -44,9 +64,16 @@ class Evaluation {
   // Fills a window of context + 1 tokens and returns how many of its targets, from the first on, count. What
   // follows those in the last, partial window is token 0. Allocates nothing.
   int fill(uint64_t window, std::span<int32_t> tokens) const;
+  // How many targets of the window count.
+  int counted(uint64_t window) const;
+  // Of a corpus of samples: the distrust losses of the samples the targets that count belong to. As many as
+  // fill() returns.
+  void distrust(uint64_t window, std::span<float> out) const;
+  const Corpus& corpus() const { return *corpus_; }
 
  private:
   Evaluation(const Corpus& corpus, int context);
+  uint64_t place(uint64_t window) const;
   const Corpus* corpus_;
   uint64_t context_, windows_ = 0, targets_ = 0;
   bool consecutive_ = false;

@@ -53,6 +53,14 @@ void MappedFile::drop(size_t offset, size_t length) const {
   ::madvise(const_cast<unsigned char*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
+void MappedFile::read_ahead(size_t offset, size_t length) const {
+  if (offset >= size_ || length == 0) return;
+  static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t first = offset / page * page;
+  const size_t last = offset + std::min(length, size_ - offset);
+  ::madvise(const_cast<unsigned char*>(data_) + first, last - first, MADV_WILLNEED);
+}
+
 void MappedFile::expect_random_access() const {
   if (data_ != nullptr) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_RANDOM);
 }
