@@ -81,12 +81,13 @@ void print_text(const TrainResult& r) {
                                      100 * (r.validation_loss / *r.floor - 1))
                        : "");
   if (r.samples && r.end == TrainResult::End::finished)
-    fmt::print("By provenance: {:.4f} over {} tokens of high, {:.4f} over {} of low | distrust lambda {:g}{}\n",
-               r.validation.high.loss, format_count(r.validation.high.targets), r.validation.low.loss,
-               format_count(r.validation.low.targets), r.distrust_lambda,
-               std::isfinite(r.cross_entropy) ? fmt::format(" | Cross-entropy: {:.4f} | Distrust: {:+.4f}",
-                                                            r.cross_entropy, r.loss - r.cross_entropy)
-                                              : "");
+    fmt::print(
+        "By provenance: {:.4f} over {} tokens of high, {:.4f} over {} of low | distrust lambda {:g}{}\n",
+        r.validation.high.loss, format_count(r.validation.high.targets), r.validation.low.loss,
+        format_count(r.validation.low.targets), r.distrust_lambda,
+        std::isfinite(r.cross_entropy) ? fmt::format(" | Cross-entropy: {:.4f} | Distrust: {:+.4f}",
+                                                     r.cross_entropy, r.loss - r.cross_entropy)
+                                       : "");
   if (r.rss_after_warmup > 0)  // 0: no step was left to do
     fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
                format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
@@ -107,7 +108,8 @@ void run() {
 
 Command command(10, "train", "train a model, or resume a run",
                 "plimsoll train --small 5000\n  plimsoll train --nano --data input.txt --out runs/mine "
-                "--json\n  plimsoll train --tiny --data samples.jsonl --distrust-lambda 1\n  plimsoll train --resume runs/mine",
+                "--json\n  plimsoll train --tiny --data samples.jsonl --distrust-lambda 1\n  plimsoll train "
+                "--resume runs/mine",
                 [](CLI::App& app) {
                   app.add_flag("--json", as_json,
                                "print one JSON object at the end; everything else goes to stderr");

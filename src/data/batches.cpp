@@ -98,8 +98,9 @@ uint64_t Evaluation::place(uint64_t window) const {
   const auto available = corpus_->tokens(Split::validation);
   if (!available) return window;
   const uint64_t last = *available - context_ - 1;
-  return windows_ == 1 ? 0
-                       : static_cast<uint64_t>(static_cast<unsigned __int128>(last) * window / (windows_ - 1));
+  return windows_ == 1
+             ? 0
+             : static_cast<uint64_t>(static_cast<unsigned __int128>(last) * window / (windows_ - 1));
 }
 
 int Evaluation::counted(uint64_t window) const {

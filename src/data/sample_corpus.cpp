@@ -76,8 +76,8 @@ void SampleCorpus::open(Survey& survey) {
     if (line.empty()) continue;
     const SampleLine sample = parse_line(line);
     if (sample.problem) {
-      const std::string what = fmt::format("line {} {} (byte {})", here.line + 1, sample.problem,
-                                           sample.problem_at + 1);
+      const std::string what =
+          fmt::format("line {} {} (byte {})", here.line + 1, sample.problem, sample.problem_at + 1);
       if (!options_.skip_bad)
         fail_input("[data] {}: {}; mend it, or leave such lines out with --skip-bad", path_, what);
       if (counts_.bad++ == 0) first_bad_ = what;
@@ -92,8 +92,10 @@ void SampleCorpus::open(Survey& survey) {
     counts_.without_entropy += !sample.has_entropy;
   }
   if (counts_.samples == 0)
-    fail_input("[data] {} has no samples; give lines like {{\"text\": \"…\", \"auth_weight\": 0.1, \"prov_entropy\": 6}}",
-               path_);
+    fail_input(
+        "[data] {} has no samples; give lines like {{\"text\": \"…\", \"auth_weight\": 0.1, "
+        "\"prov_entropy\": 6}}",
+        path_);
   mean_distrust_ = survey.distrust / static_cast<double>(all_tokens);
   fingerprint_ = fmt::format("jsonl:{}:{:016x}", bytes.size(), XXH3_64bits_digest(survey.hash));
   // A small file is made resident now, a large one leaves memory behind the reader: either way memory stays flat.
@@ -125,7 +127,7 @@ Split SampleCorpus::split_of(uint64_t sample) const {
   if (options_.all_for_validation) return Split::validation;
   const CounterRng lot(0, Stream::shuffle);
   return lot.below(sample / samples_a_lot, samples_a_lot) == sample % samples_a_lot ? Split::validation
-                                                                                   : Split::train;
+                                                                                    : Split::train;
 }
 
 void SampleCorpus::Part::add(const Place& place, uint64_t count) {
@@ -143,11 +145,10 @@ void SampleCorpus::Part::add(const Place& place, uint64_t count) {
 
 std::string SampleCorpus::description() const {
   const auto [train, validation] = parts_;
-  return fmt::format("{}: {}, {} samples of {} {}, {} of them for validation", path_,
-                     format_bytes(file_.bytes().size()), format_count(counts_.samples),
-                     format_count(train.tokens + validation.tokens),
-                     tokenizer_.kind() == Tokenizer::Kind::bytes ? "bytes" : "characters",
-                     format_count(validation.samples));
+  return fmt::format(
+      "{}: {}, {} samples of {} {}, {} of them for validation", path_, format_bytes(file_.bytes().size()),
+      format_count(counts_.samples), format_count(train.tokens + validation.tokens),
+      tokenizer_.kind() == Tokenizer::Kind::bytes ? "bytes" : "characters", format_count(validation.samples));
 }
 
 std::vector<std::string> SampleCorpus::notes() const {
@@ -211,7 +212,8 @@ bool SampleCorpus::next(Split split, Place& place, uint64_t& offset) const {
       file_.read_ahead(place.offset, pass_stride);
     }
     if (line.empty() || split_of(sample) != split) continue;
-    offset = static_cast<uint64_t>(reinterpret_cast<const unsigned char*>(line.data()) - file_.bytes().data());
+    offset =
+        static_cast<uint64_t>(reinterpret_cast<const unsigned char*>(line.data()) - file_.bytes().data());
     return true;
   }
   return false;
@@ -256,7 +258,8 @@ void SampleCorpus::read(Split split, uint64_t place, std::span<int32_t> tokens,
     done += here;
     token += here;
   }
-  if (done < count) fail("[data] {} is not what it was when the run began; leave it as it is while it is read", path_);
+  if (done < count)
+    fail("[data] {} is not what it was when the run began; leave it as it is while it is read", path_);
   if (!keep_resident_) file_.drop(mark->place.offset, at.offset - mark->place.offset);
 }
 

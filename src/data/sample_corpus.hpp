@@ -14,7 +14,7 @@
 namespace plimsoll {
 
 struct SampleOptions {
-  bool skip_bad = false;              // malformed lines are counted and left out instead of refused
+  bool skip_bad = false;  // malformed lines are counted and left out instead of refused
   bool all_for_validation = false;
 };
 

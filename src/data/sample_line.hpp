@@ -12,8 +12,8 @@ struct SampleLine {
   std::string_view text;  // between the quotes, its escapes as they were written
   Provenance provenance;
   bool has_authority = false, has_entropy = false;  // else the default stands
-  const char* problem = nullptr;                    // what is wrong with the line; the rest means nothing then
-  size_t problem_at = 0;                            // the byte it was seen at
+  const char* problem = nullptr;  // what is wrong with the line; the rest means nothing then
+  size_t problem_at = 0;          // the byte it was seen at
 };
 
 // Strict JSON, one object: `text` is a string that is not empty, the others numbers in range, null or left out. Other

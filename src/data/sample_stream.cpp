@@ -35,7 +35,8 @@ void SampleStream::next_sample() {
     distrust_ = static_cast<float>(distrust_loss(sample_.provenance));
     return;
   }
-  fail("[data] the samples are gone from the file ({}); leave it as it is while it is read", corpus_.description());
+  fail("[data] the samples are gone from the file ({}); leave it as it is while it is read",
+       corpus_.description());
 }
 
 void SampleStream::seek(uint64_t position) {

@@ -52,8 +52,7 @@ void distrust_weights(std::span<float> losses, double strength) noexcept {
   double sum = 0;
   for (const float loss : losses) sum += loss;
   const double mean = sum / static_cast<double>(losses.size());
-  for (float& loss : losses)
-    loss = mean > 0 ? static_cast<float>(1 + strength * (loss / mean - 1)) : 1.f;
+  for (float& loss : losses) loss = mean > 0 ? static_cast<float>(1 + strength * (loss / mean - 1)) : 1.f;
 }
 
 }  // namespace plimsoll

@@ -9,11 +9,13 @@ namespace plimsoll {
 namespace {
 
 int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
-  return options.loss_rows > 0 ? std::min(options.loss_rows, rows) : fast_loss_rows(rows, options.shape.vocab);
+  return options.loss_rows > 0 ? std::min(options.loss_rows, rows)
+                               : fast_loss_rows(rows, options.shape.vocab);
 }
 
 HeadLogits head_of(List& list, const Gpt& model) {
-  return [&list, &model](ValueId hidden, const std::string& name) { return model.logits(list, hidden, name); };
+  return
+      [&list, &model](ValueId hidden, const std::string& name) { return model.logits(list, hidden, name); };
 }
 
 // Which forward values the backward pass makes again.
@@ -45,6 +47,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   List& list = graph.list("train");
   program.train = static_cast<int>(graph.lists().size()) - 1;
   list.repeats = options.accumulate;
+  list.lanes = options.lanes;
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 

@@ -21,6 +21,7 @@ struct ProgramOptions {
   GptShape shape;
   int64_t batch = 1;   // sequences of one micro-batch
   int accumulate = 1;  // micro-batches of a step
+  int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
   float dropout = 0;
   bool weighted = false;  // each target's loss counts with a weight that comes with the tokens
   ops::AdamWOptions adamw;
@@ -36,9 +37,9 @@ struct ProgramOptions {
 struct Program {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Gpt> model;
-  std::vector<ValueId> first_moment, second_moment;                // as model->parameters()
-  int train = -1, evaluate = -1, generate = -1;                    // list numbers
-  ValueId tokens = no_value, loss = no_value, clip = no_value;     // train: [B, T+1], [1], [2]: factor, norm
+  std::vector<ValueId> first_moment, second_moment;             // as model->parameters()
+  int train = -1, evaluate = -1, generate = -1;                 // list numbers
+  ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
   ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them
   ValueId evaluate_tokens = no_value, evaluate_losses = no_value;  // [B, T+1], [B T]
   ValueId token = no_value, logits = no_value;                     // generate: [1], [1, V]

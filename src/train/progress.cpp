@@ -147,7 +147,8 @@ void Progress::print_plain(const ProgressStep& step) {
   FixedText<256> line;
   line.add("Iter {:5}/{} | Loss: {:.4f}", step.iteration, step.iterations, step.loss);
   if (std::isfinite(step.cross_entropy))
-    line.add(" | Cross-entropy: {:.4f} | Distrust: {:+.4f}", step.cross_entropy, step.loss - step.cross_entropy);
+    line.add(" | Cross-entropy: {:.4f} | Distrust: {:+.4f}", step.cross_entropy,
+             step.loss - step.cross_entropy);
   line.add(" | LR: {:.2e} | Speed: {:.1f} it/s | Mem: {}\n", step.lr, iterations_per_second(),
            format_bytes(step.resident_bytes));
   write(line.text());

@@ -90,7 +90,8 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
-    fail_input("distrust_lambda: only samples have a provenance to weigh; give --data FILE.jsonl or leave it out");
+    fail_input(
+        "distrust_lambda: only samples have a provenance to weigh; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {
     auto corpus = std::make_unique<GrammarCorpus>(settings.seed);
     if (tokenizer && *tokenizer != corpus->tokenizer())

@@ -72,9 +72,7 @@ class Trainer {
   void load_or_initialise();
   void rehearse();
   double step(uint64_t done);
-  SampleBatching batching() const {
-    return {size_t(settings_.shuffle_buffer), settings_.distrust_lambda};
-  }
+  SampleBatching batching() const { return {size_t(settings_.shuffle_buffer), settings_.distrust_lambda}; }
   void after_step(uint64_t iteration, double loss);
   void evaluate_now(uint64_t iteration);
   void sample_now(uint64_t iteration);
@@ -112,7 +110,7 @@ class Trainer {
   RecentLosses losses_, cross_entropies_;
   double cross_entropy_ = NAN;  // of the last step, where provenance weighs and the loss is another
   std::vector<float> scratch_;  // for losses by provenance
-  double median_step_ = 0;  // seconds, followed step by step
+  double median_step_ = 0;      // seconds, followed step by step
   std::optional<double> floor_;
   double last_validation_ = NAN, best_loss_, first_step_seconds_ = 0;
   uint64_t best_step_, saved_step_ = UINT64_MAX;
@@ -143,7 +141,9 @@ std::unique_ptr<Corpus> corpus_for(Start& start) {
 std::optional<Way> draw_line(Start& start) {
   Settings& settings = start.state.settings;
   if (settings.memory.empty()) {
-    settings.micro_batch = static_cast<int>(program_options(settings, start.state.vocab).batch);
+    const ProgramOptions options = program_options(settings, start.state.vocab);
+    settings.micro_batch = static_cast<int>(options.batch);
+    settings.lanes = options.lanes;
     return std::nullopt;
   }
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
@@ -156,7 +156,8 @@ std::optional<Way> draw_line(Start& start) {
 Trainer::Trainer(Start start, bool json)
     : start_(std::move(start)),
       corpus_(corpus_for(start_)),
-      batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context, batching()),
+      batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context,
+               batching()),
       gemm_(kernels::open_backend(settings_.gemm)),
       way_(draw_line(start_)),
       options_(program_options(settings_, start_.state.vocab)),
@@ -213,13 +214,14 @@ void Trainer::rehearse() {
 double Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
   const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
+  const size_t targets = size_t(options_.batch) * size_t(settings_.context);
   const Moment now{
       .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
-  std::span<float> weights;
-  if (options_.weighted)
-    weights = {runtime_.executor.data(program.weights), size_t(options_.batch) * size_t(settings_.context)};
-  runtime_.executor.run(program.train, now, [&](int micro) {
-    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens), tokens}, weights);
+  runtime_.executor.run(program.train, now, [&](int micro, int lane) {
+    std::span<float> weights;
+    if (options_.weighted) weights = {runtime_.executor.data(program.weights, lane), targets};
+    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens, lane), tokens},
+                  weights);
   });
   if (options_.weighted) cross_entropy_ = *runtime_.executor.data(program.cross_entropy);
   return *runtime_.executor.data(program.loss);
@@ -243,9 +245,10 @@ void Trainer::evaluate_now(uint64_t iteration) {
              : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration,
                                 last_validation_);
   if (measured.grouped)
-    end.size += fmt::format_to_n(text + end.size, sizeof text - end.size,
-                                 " | High provenance: {:.4f} | Low: {:.4f}", measured.high.loss, measured.low.loss)
-                    .size;
+    end.size +=
+        fmt::format_to_n(text + end.size, sizeof text - end.size, " | High provenance: {:.4f} | Low: {:.4f}",
+                         measured.high.loss, measured.low.loss)
+            .size;
   say({text, std::min(end.size, sizeof text)});
 }
 

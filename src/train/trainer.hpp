@@ -24,7 +24,7 @@ struct TrainResult {
   ValidationLoss validation;                    // by provenance too, at the end of a run on samples
   std::optional<SampleCorpus::Counts> samples;  // where the data is samples
   double distrust_lambda = 0;
-  double cross_entropy = 0;  // as `loss`, without weights; NaN where there are none
+  double cross_entropy = 0;     // as `loss`, without weights; NaN where there are none
   std::optional<double> floor;  // the data's entropy, nats per token
   double seconds = 0, iterations_per_second = 0, tokens_per_second = 0, seconds_to_first_step = 0;
   double milliseconds_per_step = 0;

@@ -52,7 +52,7 @@ class LossSum final : public Op {
  private:
   void add(const Frame& f, int output, double sum) const {
     const float loss = static_cast<float>(sum * scale_);
-    f.out[output][0] = f.now->micro == 0 ? loss : f.out[output][0] + loss;
+    f.out[output][0] = f.now->round == 0 ? loss : f.out[output][0] + loss;
   }
   float scale_;
   bool weighted_;
