@@ -19,8 +19,8 @@ int threads = 0;
 std::unique_ptr<Corpus> corpus_for(const RunState& state) {
   Settings settings = state.settings;
   settings.distrust_lambda = 0;  // says how the model was trained, not what it is measured on
+  if (!data.empty()) settings.data = data, settings.skip_bad = false;
   settings.skip_bad |= skip_bad;
-  if (!data.empty()) settings.data = data;
   return open_corpus(settings, &state.tokenizer, everything);
 }
 

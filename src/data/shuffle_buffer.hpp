@@ -1,6 +1,7 @@
 // A shuffle in bounded memory: of the items waiting, a random one goes next. Every item comes exactly once an epoch, in
 // an order that the seed and the epoch decide; drawing the same number again from a restarted epoch rebuilds it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

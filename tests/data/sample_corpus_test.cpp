@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "data/batches.hpp"
@@ -136,7 +136,8 @@ TEST_F(SampleCorpusTest, MalformedLinesAreNamedByNumber) {
       {"{\"text\": \"a\"} x", "goes on after"},
       {"{\"text\": \"a\"", "does not end"},
       {"{\"text\": \"a", "ends within a string"},
-      {"{\"text\": \"a\", \"deep\": " + std::string(100, '[') + std::string(100, ']') + "}", "nested too deeply"},
+      {"{\"text\": \"a\", \"deep\": " + std::string(100, '[') + std::string(100, ']') + "}",
+       "nested too deeply"},
       {"{\"text\": \"a\", \"more\": \"" + std::string(17 << 20, 'x') + "\"}", "longer than 16 MiB"},
   };
   for (const auto& [text, expected] : bad) {
@@ -149,7 +150,8 @@ TEST_F(SampleCorpusTest, MalformedLinesAreNamedByNumber) {
     const SampleCorpus skipping(write(all), Kind::characters, {.skip_bad = true, .all_for_validation = true});
     EXPECT_EQ(skipping.counts().bad, 1u);
     EXPECT_EQ(decoded(skipping, Split::validation), "\ngood\nalso\n") << expected;
-    EXPECT_NE(skipping.notes().at(0).find("1 malformed line left out; the first: line 2 "), std::string::npos);
+    EXPECT_NE(skipping.notes().at(0).find("1 malformed line left out; the first: line 2 "),
+              std::string::npos);
   }
   EXPECT_NE(problem("").find("no samples"), std::string::npos);
   EXPECT_NE(problem("\n \n").find("no samples"), std::string::npos);
@@ -174,7 +176,8 @@ TEST_F(SampleCorpusTest, BatchesGiveEverySampleOnceAnEpoch) {
   std::string text;
   for (uint64_t step = 0; text.size() < 8 * epoch; ++step) {
     batches.fill(step, 0, tokens);
-    for (int row = 0; row < 3; ++row) text += corpus.tokenizer().decode(std::span(tokens).subspan(row * 9 + 1, 8));
+    for (int row = 0; row < 3; ++row)
+      text += corpus.tokenizer().decode(std::span(tokens).subspan(row * 9 + 1, 8));
   }
   const std::string order = decoded(corpus, Split::train).substr(1);
   std::string first = text.substr(0, order.size()), second = text.substr(order.size(), order.size());
@@ -197,7 +200,8 @@ TEST_F(SampleCorpusTest, TheStepIsTheWholeCursorOfABatch) {
     std::vector<float> weights(4 * 9);
     // In micro-batches of one row, as the trainer may.
     for (int row = 0; row < 4; ++row)
-      batches.fill(step, row, std::span(tokens).subspan(row * 10, 10), std::span(weights).subspan(row * 9, 9));
+      batches.fill(step, row, std::span(tokens).subspan(row * 10, 10),
+                   std::span(weights).subspan(row * 9, 9));
     return std::pair(tokens, weights);
   };
   const SampleBatching how{.shuffle_buffer = 16, .distrust_lambda = 1};
@@ -219,7 +223,8 @@ TEST_F(SampleCorpusTest, TheStepIsTheWholeCursorOfABatch) {
 
 TEST_F(SampleCorpusTest, ReadingALargeFileTakesNoMemory) {
   std::string text;
-  for (int i = 0; i < 60000; ++i) text += line(fmt::format("{} {}", i, std::string(size_t(200 + i % 300), 'x')));
+  for (int i = 0; i < 60000; ++i)
+    text += line(fmt::format("{} {}", i, std::string(size_t(200 + i % 300), 'x')));
   const std::string path = write(text);
   ASSERT_GT(text.size(), 15u << 20);
   text = {};
@@ -239,7 +244,9 @@ TEST_F(SampleCorpusTest, ReadingALargeFileTakesNoMemory) {
       for (uint64_t window = 0; window < 16; ++window) evaluation.fill(window, std::span(tokens).first(257));
     if (step % 50 == 0) most = std::max(most, memory.resident());
   }
-  if (allocations_counted()) EXPECT_EQ(allocations(), allocated);
+  if (allocations_counted()) {
+    EXPECT_EQ(allocations(), allocated);
+  }
   EXPECT_LT(most, before + (4u << 20));
 }
 
