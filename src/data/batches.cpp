@@ -7,6 +7,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr uint64_t rows_apart = 4096;  // tokens of the stream between two rows of a batch
+
 void require_window(const Corpus& corpus, Split split, int context) {
   if (context < 1) fail_input("[data] context {}; expected at least 1", context);
   const auto tokens = corpus.tokens(split);
@@ -29,16 +31,21 @@ Batches::Batches(const Corpus& corpus, uint64_t seed, int batch, int context, Sa
   require_window(corpus, Split::train, context);
   if (!corpus.samples()) return;
   const size_t targets = static_cast<size_t>(batch) * static_cast<size_t>(context);
+  const uint64_t epoch = *corpus.tokens(Split::train) - 1;
+  steps_together_ = std::clamp<uint64_t>(epoch / targets, 1, (rows_apart + context - 1) / context);
   stream_.emplace(*corpus.samples(), seed, samples.shuffle_buffer);
-  tokens_.resize(targets + 1);
-  if (distrust_lambda_ > 0) weights_.resize(targets);
+  tokens_.resize(targets * steps_together_ + 1);
+  if (distrust_lambda_ > 0) {
+    distrust_.resize(targets * steps_together_);
+    weights_.resize(targets);
+  }
 }
 
 // Windows overlap by one token, so that every token of the stream is a target once.
-void Batches::read_samples(uint64_t step) {
-  if (step_ == step) return;
-  step_ = step;
-  const uint64_t first = step * (tokens_.size() - 1);
+void Batches::read_stretch(uint64_t stretch) {
+  if (stretch_ == stretch) return;
+  stretch_ = stretch;
+  const uint64_t first = stretch * (tokens_.size() - 1);
   if (first == 0) {
     stream_->seek(0);
     corpus_.window(Split::train, 0, std::span(tokens_).first(1));
@@ -48,19 +55,27 @@ void Batches::read_samples(uint64_t step) {
     stream_->seek(first - 1);
     stream_->read(std::span(tokens_).first(1), {});
   }
-  stream_->read(std::span(tokens_).subspan(1), weights_);
-  if (!weights_.empty()) distrust_weights(weights_, distrust_lambda_);
+  stream_->read(std::span(tokens_).subspan(1), distrust_);
+}
+
+void Batches::weigh(uint64_t step) {
+  if (weighed_step_ == step) return;
+  weighed_step_ = step;
+  const size_t context = row_tokens_ - 1;
+  for (size_t row = 0; row < batch_; ++row)
+    std::copy_n(&distrust_[target(step, row)], context, &weights_[row * context]);
+  distrust_weights(weights_, distrust_lambda_);
 }
 
 void Batches::fill(uint64_t step, int first_row, std::span<int32_t> tokens, std::span<float> weights) {
   if (stream_) {
-    read_samples(step);
-    const size_t context = row_tokens_ - 1;
-    size_t target = static_cast<size_t>(first_row) * context;
-    for (size_t row = 0; row < tokens.size() / row_tokens_; ++row, target += context) {
-      std::copy_n(&tokens_[target], row_tokens_, &tokens[row * row_tokens_]);
-      if (!weights.empty()) std::copy_n(&weights_[target], context, &weights[row * context]);
-    }
+    const size_t rows = tokens.size() / row_tokens_, first = static_cast<size_t>(first_row);
+    read_stretch(step / steps_together_);
+    for (size_t row = 0; row < rows; ++row)
+      std::copy_n(&tokens_[target(step, first + row)], row_tokens_, &tokens[row * row_tokens_]);
+    if (weights.empty()) return;
+    weigh(step);
+    std::copy_n(&weights_[first * (row_tokens_ - 1)], rows * (row_tokens_ - 1), weights.begin());
     return;
   }
   const auto available = corpus_.tokens(Split::train);

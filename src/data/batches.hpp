@@ -18,8 +18,9 @@ struct SampleBatching {
 };
 
 // Training batches. The step is the whole cursor: the same (seed, step) gives the same batch, whatever came
-// before. Windows of a text are drawn anywhere in it; samples are read once an epoch, one after the other in
-// shuffled order, and a batch is the next so many tokens of them.
+// before. Windows of a text are drawn anywhere in it. Samples are read once an epoch, in shuffled order as
+// one stream of tokens, which is cut so that the rows of a batch lie far apart in it and hold different samples,
+// while each row goes on where it stopped the step before.
 class Batches {
  public:
   // InputError if the training part is shorter than one window of context + 1 tokens. `corpus` must outlive
@@ -32,18 +33,29 @@ class Batches {
   // batch is 1.
   void fill(uint64_t step, int first_row, std::span<int32_t> tokens, std::span<float> weights = {});
 
+  // Of samples: so many windows of the stream, one after the other, are the row of as many steps.
+  uint64_t steps_together() const { return steps_together_; }
+
  private:
-  void read_samples(uint64_t step);
+  void read_stretch(uint64_t stretch);
+  void weigh(uint64_t step);
+  // The first target of a row within what has been read.
+  size_t target(uint64_t step, size_t row) const {
+    return (row * steps_together_ + step % steps_together_) * (row_tokens_ - 1);
+  }
 
   const Corpus& corpus_;
   CounterRng random_;
   uint64_t batch_;
   size_t row_tokens_;
-  // Of samples: the whole batch of a step, since its weights depend on all of it.
+  // Of samples: what `steps_together_` steps read of the stream, row by row; and the weights of one step, which
+  // depend on its whole batch.
   double distrust_lambda_;
   std::optional<SampleStream> stream_;
-  std::optional<uint64_t> step_;
-  std::vector<int32_t> tokens_;  // [batch * context + 1]
+  uint64_t steps_together_ = 1;
+  std::optional<uint64_t> stretch_, weighed_step_;
+  std::vector<int32_t> tokens_;  // [batch * steps_together * context + 1]
+  std::vector<float> distrust_;  // [batch * steps_together * context]
   std::vector<float> weights_;   // [batch * context]
 };
 

@@ -64,15 +64,17 @@ void SampleCorpus::open(Survey& survey) {
   const auto bytes = file_.bytes();
   uint64_t all_tokens = 0;
   size_t hashed = 0;
-  for (Place place; place.offset < bytes.size();) {
-    const Place here = place;
-    const std::string_view line = take_line(place);
-    while (place.offset - hashed >= pass_stride || (place.offset == bytes.size() && hashed < bytes.size())) {
-      const size_t count = std::min(pass_stride, bytes.size() - hashed);
+  const auto leave_behind = [&](size_t upto) {  // what has been read: hashed, and out of memory again
+    for (; hashed < upto; hashed += std::min(pass_stride, upto - hashed)) {
+      const size_t count = std::min(pass_stride, upto - hashed);
       XXH3_64bits_update(survey.hash, bytes.data() + hashed, count);
       file_.drop(hashed, count);
-      hashed += count;
     }
+  };
+  for (Place place; place.offset < bytes.size();) {
+    if (place.offset - hashed >= pass_stride) leave_behind(place.offset);
+    const Place here = place;
+    const std::string_view line = take_line(place);
     if (line.empty()) continue;
     const SampleLine sample = parse_line(line);
     if (sample.problem) {
@@ -91,6 +93,7 @@ void SampleCorpus::open(Survey& survey) {
     counts_.without_authority += !sample.has_authority;
     counts_.without_entropy += !sample.has_entropy;
   }
+  leave_behind(bytes.size());
   if (counts_.samples == 0)
     fail_input(
         "[data] {} has no samples; give lines like {{\"text\": \"…\", \"auth_weight\": 0.1, "
@@ -144,7 +147,7 @@ void SampleCorpus::Part::add(const Place& place, uint64_t count) {
 }
 
 std::string SampleCorpus::description() const {
-  const auto [train, validation] = parts_;
+  const auto& [train, validation] = parts_;
   return fmt::format(
       "{}: {}, {} samples of {} {}, {} of them for validation", path_, format_bytes(file_.bytes().size()),
       format_count(counts_.samples), format_count(train.tokens + validation.tokens),

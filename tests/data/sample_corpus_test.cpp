@@ -167,30 +167,70 @@ TEST_F(SampleCorpusTest, AKnownTokenizerIsKeptTo) {
   EXPECT_EQ(SampleCorpus(path, knows).fingerprint(), SampleCorpus(path, Kind::bytes).fingerprint());
 }
 
-// Each row's targets are the next tokens of the stream, each sample whole and once an epoch.
-TEST_F(SampleCorpusTest, BatchesGiveEverySampleOnceAnEpoch) {
+TEST_F(SampleCorpusTest, TheStreamGivesEverySampleOnceAnEpoch) {
   const SampleCorpus corpus(write(numbered(97)), Kind::characters);
   const uint64_t epoch = *corpus.tokens(Split::train) - 1;
-  Batches batches(corpus, 4, 3, 8, {.shuffle_buffer = 16});
-  std::vector<int32_t> tokens(3 * 9);
-  std::string text;
-  for (uint64_t step = 0; text.size() < 8 * epoch; ++step) {
-    batches.fill(step, 0, tokens);
-    for (int row = 0; row < 3; ++row)
-      text += corpus.tokenizer().decode(std::span(tokens).subspan(row * 9 + 1, 8));
-  }
-  const std::string order = decoded(corpus, Split::train).substr(1);
-  std::string first = text.substr(0, order.size()), second = text.substr(order.size(), order.size());
-  EXPECT_NE(first, second);
   auto lines = [](const std::string& all) {
     std::multiset<std::string> found;
     std::istringstream in(all);
     for (std::string one; std::getline(in, one);) found.insert(one);
     return found;
   };
-  EXPECT_NE(first, order);
-  EXPECT_EQ(lines(first), lines(order));
-  EXPECT_EQ(lines(second), lines(order));
+  SampleStream stream(corpus, 4, 16);
+  std::vector<int32_t> tokens(epoch);
+  const std::string order = decoded(corpus, Split::train).substr(1);
+  std::set<std::string> orders = {order};
+  for (int i = 0; i < 3; ++i) {
+    stream.read(tokens, {});
+    const std::string text = corpus.tokenizer().decode(tokens);
+    EXPECT_EQ(lines(text), lines(order));
+    orders.insert(text);
+  }
+  EXPECT_EQ(orders.size(), 4u);  // each epoch in another order, none in that of the file
+}
+
+// Every token of the stream is a target once, and a row goes on where it stopped.
+TEST_F(SampleCorpusTest, BatchesCutTheStreamIntoWindows) {
+  const SampleCorpus corpus(write(numbered(97)), Kind::characters);
+  Batches batches(corpus, 4, 3, 8, {.shuffle_buffer = 16});
+  const uint64_t together = batches.steps_together();
+  EXPECT_GT(together, 5u);
+  SampleStream stream(corpus, 4, 16);
+  std::vector<int32_t> tokens(3 * 9), all(2 * 3 * 8 * together);
+  stream.read(all, {});
+  std::map<int, std::vector<int32_t>> rows;
+  std::vector<int32_t> targets;
+  for (uint64_t step = 0; step < 2 * together; ++step) {
+    batches.fill(step, 0, tokens);
+    if (step % together == 0)
+      for (auto& [row, read] : rows) targets.insert(targets.end(), read.begin(), read.end());
+    if (step % together == 0) rows.clear();
+    for (int row = 0; row < 3; ++row) {
+      const auto window = std::span(tokens).subspan(size_t(row) * 9, 9);
+      if (!rows[row].empty()) {
+        EXPECT_EQ(window[0], rows[row].back());
+      }
+      rows[row].insert(rows[row].end(), window.begin() + 1, window.end());
+    }
+  }
+  for (auto& [row, read] : rows) targets.insert(targets.end(), read.begin(), read.end());
+  EXPECT_EQ(targets, all);
+}
+
+// A sample longer than a batch would have nothing to be weighed against if the rows were all of it.
+TEST_F(SampleCorpusTest, ABatchOfLongSamplesHoldsSeveral) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += line(std::string(1000, char('a' + i % 26)), .01 * (i % 90), i % 8);
+  const SampleCorpus corpus(write(text), Kind::bytes);
+  Batches batches(corpus, 1, 4, 16, {.distrust_lambda = 1});
+  std::vector<int32_t> tokens(4 * 17);
+  std::vector<float> weights(4 * 16);
+  int alike = 0;
+  for (uint64_t step = 0; step < 200; ++step) {
+    batches.fill(step, 0, tokens, weights);
+    alike += std::set<float>(weights.begin(), weights.end()).size() == 1;
+  }
+  EXPECT_LT(alike, 5);
 }
 
 TEST_F(SampleCorpusTest, TheStepIsTheWholeCursorOfABatch) {
