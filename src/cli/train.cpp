@@ -80,7 +80,7 @@ void print_text(const TrainResult& r) {
                r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor,
                                      100 * (r.validation_loss / *r.floor - 1))
                        : "");
-  if (r.samples && r.end == TrainResult::End::finished)
+  if (r.validation.two_groups())
     fmt::print(
         "By provenance: {:.4f} over {} tokens of high, {:.4f} over {} of low | distrust lambda {:g}{}\n",
         r.validation.high.loss, format_count(r.validation.high.targets), r.validation.low.loss,

@@ -15,6 +15,7 @@ struct ValidationLoss {
   // Of samples: those whose distrust loss is above the mean of the data, so that their weight is above 1, and the rest.
   bool grouped = false;
   GroupLoss high, low;
+  bool two_groups() const { return high.targets > 0 && low.targets > 0; }
 };
 
 // With `scratch` for as many numbers as a window has targets, the losses of samples are also given by group. Allocates

@@ -247,7 +247,7 @@ void Trainer::evaluate_now(uint64_t iteration) {
                                 iteration, last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
              : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration,
                                 last_validation_);
-  if (measured.grouped)
+  if (measured.two_groups())
     end.size +=
         fmt::format_to_n(text + end.size, sizeof text - end.size, " | High provenance: {:.4f} | Low: {:.4f}",
                          measured.high.loss, measured.low.loss)
