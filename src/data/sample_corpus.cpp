@@ -103,10 +103,7 @@ void SampleCorpus::open(Survey& survey) {
   fingerprint_ = fmt::format("jsonl:{}:{:016x}", bytes.size(), XXH3_64bits_digest(survey.hash));
   // A small file is made resident now, a large one leaves memory behind the reader: either way memory stays flat.
   keep_resident_ = bytes.size() <= resident_limit;
-  if (!keep_resident_) {
-    file_.drop(0, bytes.size());
-    file_.expect_random_access();
-  }
+  keep_resident_ ? file_.make_resident() : file_.expect_random_access();
 }
 
 uint64_t SampleCorpus::survey_text(const SampleLine& sample, const Place& place, Survey& survey) const {

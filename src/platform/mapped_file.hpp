@@ -21,6 +21,8 @@ class MappedFile {
   void drop(size_t offset, size_t length) const;
   // No reading ahead around a fault: what is touched is what is resident.
   void expect_random_access() const;
+  // Reads every page now, so that memory does not grow while they are read later.
+  void make_resident() const;
   // Asks for these bytes to be in the page cache soon; maps nothing.
   void read_ahead(size_t offset, size_t length) const;
 
