@@ -20,8 +20,8 @@ MODELS = {
     "small": ["--small", "--batch", "16"],
     "nano": ["--nano"],
     "baby": ["--baby"],
-    "gpt2": ["--gpt2", "--vocab", "50304", "--batch", "4", "--context", "256"],
-    "gpt2-least": ["--gpt2", "--vocab", "50304", "--batch", "1", "--context", "64"],
+    "gpt2": ["--gpt2", "--accumulate", "1", "--vocab", "50304", "--batch", "4", "--context", "256"],
+    "gpt2-least": ["--gpt2", "--accumulate", "1", "--vocab", "50304", "--batch", "1", "--context", "64"],
 }
 SHARES = (1, 0.75, 0.5, 0.4)
 
