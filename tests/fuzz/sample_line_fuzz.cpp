@@ -25,8 +25,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   JsonText characters(sample.text);
   for (char32_t c = 0; characters.next(c);) append_utf8(text, c);
   require(!characters.problem() && !text.empty());
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  require(!json.is_discarded() && json.is_object());
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(line);
+  } catch (const nlohmann::json::out_of_range&) {
+    return 0;  // a number nobody asks for that no double holds: JSON allows it, that parser does not
+  }
+  require(json.is_object());
   require(json.at("text").get<std::string>() == text);
   auto number = [&](const char* key, bool has, double value, double otherwise) {
     require(has ? json.at(key).get<double>() == value : value == otherwise);
