@@ -81,6 +81,8 @@ uint64_t Headroom::reclaimable(std::string_view stat, int version, uint64_t limi
 
 void Headroom::consider(State& state, uint64_t limit, uint64_t used, int source) const {
   if (limit == 0) return;
+  const uint64_t left = limit - std::min(limit, used);
+  state.room = state.limit == 0 ? left : std::min(state.room, left);
   const bool nearer =
       state.limit == 0 || double(used) / double(limit) > double(state.used) / double(state.limit);
   if (nearer) state.limit = limit, state.used = used, state.source = source;
