@@ -51,6 +51,10 @@ Guard::Wanted Guard::by_use(const Reading& reading, const Lines& lines) const {
   const double soon = double(reading.used) + rates_.fast() * policy_.reaction;
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn}) {
     const uint64_t line = lines.of(level);
+    // A stop because a pause did not help holds until the pause would have ended.
+    const bool after_pause = level_ == Level::stop && (cause_ == Cause::bound || cause_ == Cause::alone);
+    if (level == Level::stop && after_pause && reading.used + margin(reading) >= lines.pause)
+      return {level, cause_};
     if (reading.used >= line) return {level, Cause::use};
     // A line that use has crossed is left only well below it.
     if (level_ >= level && is_use(cause_) && reading.used + margin(reading) >= line) return {level, cause_};
