@@ -178,8 +178,8 @@ double Guard::next_poll(const Reading& reading, const Lines& lines) const {
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn})
     if (lines.of(level) > reading.used) next_line = double(lines.of(level));
   const double mild = std::clamp((next_line - double(reading.used)) / fill / 2, 0.05, 1.0);
-  // What is paused or being stopped does not fill any more; others may.
-  const double least = level_ >= Level::pause ? 0.01 : 0.001;
+  // What is paused does not fill any more; others may.
+  const double least = level_ == Level::pause ? 0.01 : 0.001;
   return std::clamp(0.4 * left, least, mild);
 }
 
