@@ -32,12 +32,16 @@ struct Settings {
   // Data.
   std::string data;  // empty: the embedded grammar
   std::string tokenizer = "char";
+  bool skip_bad = false;       // malformed lines of samples are left out
+  int shuffle_buffer = 4096;   // samples waiting to be drawn
+  double distrust_lambda = 0;  // how much provenance weighs; 0: not at all
 
   // Machine.
   int threads = 0;  // 0: all cores
   std::string gemm = "auto";
   std::string memory;   // a size or a percentage; empty: no line drawn
   int micro_batch = 0;  // windows computed at once, a divisor of batch; 0: chosen
+  int lanes = 0;        // micro-batches side by side, a thread each; 0: chosen
   int loss_rows = 0;    // rows of logits held at once; 0: chosen
   std::string recompute = "auto";
 

@@ -53,8 +53,16 @@ const Setting table[] = {
     {"Training", "seed", &Settings::seed, "N", "start of every random number", 0, any_seed, agree},
 
     {"Data", "data", &Settings::data, "PATH",
-     "UTF-8 text, a file or a folder; without it the embedded grammar", 0, 0, change},
+     "UTF-8 text, a file or a folder, or samples with provenance, a file *.jsonl; without it the embedded "
+     "grammar",
+     0, 0, change},
     {"Data", "tokenizer", &Settings::tokenizer, "char|bytes", "what a token is", 0, 0, agree},
+    {"Data", "distrust_lambda", &Settings::distrust_lambda, "X",
+     "samples: how much provenance weighs in the loss; 0: not at all", 0, 1, agree},
+    {"Data", "shuffle_buffer", &Settings::shuffle_buffer, "N",
+     "samples: how many wait to be drawn; 1: in order", 1, 16777216, agree},
+    {"Data", "skip_bad", &Settings::skip_bad, "",
+     "samples: leave malformed lines out instead of refusing them", 0, 0, change},
 
     {"Machine", "threads", &Settings::threads, "N", "threads to compute with; 0: all cores", 0, 4096, change},
     {"Machine", "gemm", &Settings::gemm, "auto|native|onednn|cblas|plain", "who multiplies matrices", 0, 0,
@@ -64,6 +72,9 @@ const Setting table[] = {
     {"Machine", "micro_batch", &Settings::micro_batch, "N",
      "windows computed at once, a divisor of batch (the mathematics stays the same); 0: chosen", 0, 1048576,
      change},
+    {"Machine", "lanes", &Settings::lanes, "N",
+     "micro-batches side by side, a thread and gradients each (the mathematics stays the same); 0: chosen", 0,
+     4096, change},
     {"Machine", "loss_rows", &Settings::loss_rows, "N", "rows of logits held at once; 0: chosen", 0,
      a_billion, change},
     {"Machine", "recompute", &Settings::recompute, "HOW",
