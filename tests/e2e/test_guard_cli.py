@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """plimsoll guard from the command line: exit codes, the JSON, a dry run, --pid, the hook, a listener, and what it refuses."""
+import atexit
+import shutil
 import tempfile
 import textwrap
 
@@ -7,6 +9,7 @@ from guarding import SPECIMENS, state
 from harness import PROGRAM, Path, environment, json, os, signal, subprocess, sys, time
 
 BASE = Path(tempfile.mkdtemp(prefix="plimsoll-guard-"))
+atexit.register(shutil.rmtree, BASE, True)
 PYTHON = os.path.realpath(sys.executable)
 KEYS = ["level", "actions", "peak_tree_bytes", "limit_bytes", "stopped"]
 
