@@ -20,7 +20,11 @@ int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out,
 }  // namespace
 
 Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options)
-    : plan_(plan), pool_(pool), memory_(memory) {
+    : places_(plan.at.data()),
+      scratch_offset_(plan.scratch_offset),
+      scratch_per_thread_(plan.scratch_per_thread),
+      pool_(&pool),
+      memory_(memory) {
   const kernels::Table& table = options.kernels ? *options.kernels : kernels::best();
   for (const List& list : graph.lists()) {
     Bound& bound = lists_.emplace_back();
@@ -55,7 +59,7 @@ void Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
     std::byte* scratch;
     uint64_t scratch_per_thread;
   };
-  Context context{nullptr, &now, memory_ + plan_.scratch_offset, plan_.scratch_per_thread};
+  Context context{nullptr, &now, memory_ + scratch_offset_, scratch_per_thread_};
   const Pool::Job job = [](const void* opaque, int part, int slot) {
     const auto& c = *static_cast<const Context*>(opaque);
     Frame frame = c.step->frame;
@@ -65,7 +69,7 @@ void Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
   };
   for (size_t i = begin; i < end; ++i) {
     context.step = &bound.steps[i];
-    pool_.run(job, &context, context.step->parts);
+    pool_->run(job, &context, context.step->parts);
   }
 }
 

@@ -17,11 +17,12 @@ class Executor {
     const kernels::Table* kernels = nullptr;  // null: the best this processor runs
     kernels::GemmFunction gemm = nullptr;     // null: the table's own
   };
-  // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor.
+  // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor; so do the graph and the
+  // plan's table of places (the plan itself may be moved).
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
   float* data(ValueId id) const {
-    return reinterpret_cast<float*>(memory_ + plan_.at[static_cast<size_t>(id)].offset);
+    return reinterpret_cast<float*>(memory_ + places_[static_cast<size_t>(id)].offset);
   }
   int32_t* tokens(ValueId id) const { return reinterpret_cast<int32_t*>(data(id)); }
 
@@ -55,8 +56,9 @@ class Executor {
   };
   void replay(const Bound& bound, size_t begin, size_t end, const Moment& now);
 
-  const Plan& plan_;
-  Pool& pool_;
+  const Place* places_;
+  uint64_t scratch_offset_, scratch_per_thread_;
+  Pool* pool_;
   std::byte* memory_;
   std::vector<Bound> lists_;
 };

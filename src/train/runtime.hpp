@@ -1,5 +1,7 @@
 // A recorded program made real: planned, mapped, every page touched, ready to replay. From here on nothing is
-// allocated; what the plan says is what the process holds.
+// allocated; what the plan says is what the process holds. Smaller ways to compute the same step can be made at the
+// start and shifted to later: parameters and moments lie at the front of the mapping in all of them and stay where they
+// are, and what the smaller plan does not need is the system's again.
 #pragma once
 #include <memory>
 #include <vector>
@@ -34,7 +36,10 @@ bool saves_in_background(const ProgramOptions& options);
 class Runtime {
  public:
   // With `staging`, room for a copy of parameters and moments is planned too, so that saving needs no waiting.
-  Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging);
+  // `smaller` are other ways to compute the same step, largest first; those that save too little to be worth it are
+  // left out.
+  Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging,
+          const std::vector<ProgramOptions>& smaller = {});
 
   // Starting values of parameters (a pure function of the seed) and zero moments.
   void initialise(uint64_t seed);
@@ -44,6 +49,15 @@ class Runtime {
 
   const Graph& graph() const { return *program.graph; }
   int threads() const { return pool_.threads(); }
+
+  // The ways at hand, 0 being the one asked for, and the bytes each plan needs.
+  size_t gears() const { return others_.size() + 1; }
+  size_t gear() const { return gear_; }
+  uint64_t plan_bytes(size_t gear) const;
+  int micro_batch(size_t gear) const;
+  // Between two steps: `program`, `plan` and `executor` are those of `gear` from here on. A smaller plan's surplus is
+  // given back, a larger one's is touched again. Allocates nothing.
+  void shift(size_t gear);
 
   // In the order they are made: each needs those before it.
   Program program;
@@ -60,6 +74,17 @@ class Runtime {
 
  public:
   Executor executor;
+
+ private:
+  struct Gear {
+    Program program;
+    Plan plan;
+    Executor executor;
+  };
+  const Gear& other(size_t gear) const { return others_[gear < gear_ ? gear : gear - 1]; }
+
+  std::vector<Gear> others_;  // in order, without the one in use
+  size_t gear_ = 0;
 };
 
 std::vector<TensorView> views(const std::vector<TensorSlot>& slots);
