@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -26,16 +27,22 @@ class Executor {
   }
   int32_t* tokens(ValueId id) const { return reinterpret_cast<int32_t*>(data(id)); }
 
-  // Runs the list once: before each micro-batch `fill(micro)` writes its input.
+  // Runs the list once: before each micro-batch `fill(micro)` writes its input. Where it returns false the run is
+  // abandoned and so is this: parameters and moments, which only the nodes after the loop change, are as before.
   template <typename Fill>
-  void run(int list, Moment now, Fill&& fill) {
+  bool run(int list, Moment now, Fill&& fill) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
     for (int micro = 0; micro < bound.repeats; ++micro) {
       now.micro = micro;
-      fill(micro);
+      if constexpr (std::is_same_v<decltype(fill(micro)), bool>) {
+        if (!fill(micro)) return false;
+      } else {
+        fill(micro);
+      }
       replay(bound, 0, bound.loop_end, now);
     }
     replay(bound, bound.loop_end, bound.steps.size(), now);
+    return true;
   }
   void run(int list, const Moment& now) {
     run(list, now, [](int) {});

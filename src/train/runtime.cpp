@@ -139,8 +139,19 @@ void Runtime::shift(size_t gear) {
     std::swap(executor, next.executor);
     gear_ = gear > gear_ ? gear_ + 1 : gear_ - 1;
   }
+  if (resting_) return;
   if (plan.total < before) memory_.release(plan.total, memory_.size() - plan.total);
   if (plan.total > before) memory_.touch(before, plan.total - before);
+}
+
+void Runtime::rest() {
+  if (!resting_) memory_.release(plan.persistent, memory_.size() - plan.persistent);
+  resting_ = true;
+}
+
+void Runtime::wake() {
+  if (resting_) memory_.touch(plan.persistent, plan.total - plan.persistent);
+  resting_ = false;
 }
 
 void Runtime::initialise(uint64_t seed) {

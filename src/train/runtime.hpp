@@ -58,6 +58,12 @@ class Runtime {
   // Between two steps: `program`, `plan` and `executor` are those of `gear` from here on. A smaller plan's surplus is
   // given back, a larger one's is touched again. Allocates nothing.
   void shift(size_t gear);
+  // Between two steps nothing but parameters, moments and staging need be kept: rest() gives the other bytes back, wake()
+  // has them again before the next step. While resting, shift() only says how many those will be.
+  void rest();
+  void wake();
+  bool resting() const { return resting_; }
+  uint64_t given_back() const { return resting_ ? plan.total - plan.persistent : 0; }
 
   // In the order they are made: each needs those before it.
   Program program;
@@ -85,6 +91,7 @@ class Runtime {
 
   std::vector<Gear> others_;  // in order, without the one in use
   size_t gear_ = 0;
+  bool resting_ = false;
 };
 
 std::vector<TensorView> views(const std::vector<TensorSlot>& slots);

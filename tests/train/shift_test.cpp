@@ -16,9 +16,19 @@ Settings model() {
   Settings s;
   s.layers = 2, s.heads = 4, s.dim = 64, s.ff = 256, s.context = 64, s.batch = 8, s.accumulate = 2,
   s.dropout = 0.1;
-  s.lr = 1e-3, s.warmup = 10, s.threads = 2, s.micro_batch = 8;
+  s.lr = 1e-3, s.warmup = 10, s.threads = 1, s.micro_batch = 8;
   return s;
 }
+
+Settings larger() {
+  Settings s = model();
+  s.dim = 128, s.ff = 512, s.batch = s.micro_batch = 16, s.accumulate = 1;
+  return s;
+}
+
+// Kernels count resident pages by the processor and add up later; and a huge page that is given back in part may be
+// made whole again.
+constexpr double tolerance = 3e6;
 
 struct Rehearsal {
   explicit Rehearsal(const Settings& s, double factor = 0.5)
@@ -50,7 +60,7 @@ struct Rehearsal {
 TEST(Shift, EveryGearComputesTheSameStep) {
   Rehearsal whole(model()), shifting(model());
   ASSERT_GE(shifting.runtime.gears(), 3u);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 40; ++i) {
     shifting.runtime.shift(size_t(i / 3) % shifting.runtime.gears());
     ASSERT_NEAR(whole.step(), shifting.step(), 1e-5) << "step " << i << " gear " << shifting.runtime.gear();
   }
@@ -69,17 +79,45 @@ TEST(Shift, ThereAndBackLeavesNoTraceInTheBits) {
 }
 
 TEST(Shift, MemoryFallsAndRisesByWhatThePlansSay) {
-  Settings s = model();
-  s.dim = 128, s.ff = 512;
-  Rehearsal run(s);
+  Rehearsal run(larger());
+  ASSERT_GT(run.runtime.plan_bytes(0), run.runtime.plan_bytes(1) + (6u << 20));
   OwnMemory memory;
   run.step();
   for (size_t gear : {size_t(1), run.runtime.gears() - 1, size_t(0), run.runtime.gears() - 1, size_t(0)}) {
     const auto before = int64_t(memory.resident()), planned = int64_t(run.runtime.plan.total);
     run.runtime.shift(gear);
-    run.step();
     const int64_t difference = int64_t(memory.resident()) - before;
-    EXPECT_NEAR(double(difference), double(int64_t(run.runtime.plan_bytes(gear)) - planned), 256e3);
+    EXPECT_NEAR(double(difference), double(int64_t(run.runtime.plan_bytes(gear)) - planned), tolerance);
+  }
+}
+
+TEST(Shift, ARestKeepsTheBitsAndGivesBackAllThatIsNotKept) {
+  Rehearsal whole(larger()), resting(larger());
+  OwnMemory memory;
+  for (int i = 0; i < 3; ++i) {
+    const auto before = double(memory.resident());
+    resting.runtime.rest();
+    const uint64_t promised = resting.runtime.given_back();
+    EXPECT_GT(promised, 8e6);
+    EXPECT_NEAR(before - double(memory.resident()), double(promised), tolerance);
+    resting.runtime.wake();
+    EXPECT_NEAR(double(memory.resident()), before, tolerance);
+    EXPECT_EQ(resting.runtime.given_back(), 0u);
+    ASSERT_EQ(whole.step(), resting.step());
+  }
+}
+
+TEST(Shift, AnAbandonedStepChangesNothing) {
+  Settings s = model();
+  s.micro_batch = 2;
+  Rehearsal whole(s), disturbed(s);
+  for (int i = 0; i < 6; ++i) {
+    Runtime& runtime = disturbed.runtime;
+    const bool ended =
+        runtime.executor.run(runtime.program.train, {.step = disturbed.done, .learning_rate = 1e-3f},
+                             [&](int micro) { return micro < i; });
+    ASSERT_FALSE(ended);
+    ASSERT_EQ(whole.step(), disturbed.step());
   }
 }
 
