@@ -43,33 +43,6 @@ std::string relative_path(const std::string& path, const std::string& mount_root
   return "";
 }
 
-// Walks from the group up to the mount and keeps the smallest limit.
-std::optional<Limit> tightest(const std::string& base, std::string relative, int version) {
-  const char* limit_file = version == 1 ? "/memory.limit_in_bytes" : "/memory.max";
-  const char* usage_file = version == 1 ? "/memory.usage_in_bytes" : "/memory.current";
-  const char* cache_key = version == 1 ? "total_inactive_file" : "inactive_file";
-  std::optional<Limit> best;
-  auto consider = [&](uint64_t bytes, const std::string& folder) {
-    if (best && best->bytes <= bytes) return;
-    best = Limit{.bytes = bytes, .version = version, .folder = folder};
-    best->usage = parse_limit(slurp(folder + usage_file).value_or("")).value_or(0);
-    best->reclaimable = parse_stat_value(slurp(folder + "/memory.stat").value_or(""), cache_key).value_or(0);
-  };
-  const std::string leaf = base + relative;
-  for (;;) {
-    const std::string folder = base + relative;
-    if (auto content = slurp(folder + limit_file))
-      if (auto bytes = parse_limit(*content)) consider(*bytes, folder);
-    if (relative.empty()) break;
-    relative.resize(relative.rfind('/'));
-  }
-  // Version 1 also knows limits of parents that are not mounted here.
-  if (version == 1)
-    if (auto bytes = parse_stat_value(slurp(leaf + "/memory.stat").value_or(""), "hierarchical_memory_limit"))
-      if (*bytes < uint64_t(1) << 60) consider(*bytes, leaf);
-  return best;
-}
-
 }  // namespace
 
 std::vector<Membership> parse_membership(std::string_view content) {
@@ -89,7 +62,7 @@ std::vector<Membership> parse_membership(std::string_view content) {
 
 std::optional<uint64_t> parse_limit(std::string_view content) {
   auto bytes = text::number<uint64_t>(text::next_word(content));
-  if (!bytes || *bytes >= uint64_t(1) << 60) return std::nullopt;
+  if (!bytes || *bytes >= unlimited) return std::nullopt;
   return bytes;
 }
 
@@ -101,24 +74,50 @@ std::optional<uint64_t> parse_stat_value(std::string_view content, std::string_v
   return std::nullopt;
 }
 
-std::optional<Limit> limit_of(const proc::Files& files, int pid) {
+std::vector<Group> groups_of(const proc::Files& files, int pid) {
+  std::vector<Group> found;
   std::string text;
-  if (files.read(pid, "cgroup", text) != proc::Read::ok) return std::nullopt;
-  const auto groups = parse_membership(text);
+  if (files.read(pid, "cgroup", text) != proc::Read::ok) return found;
+  const auto memberships = parse_membership(text);
   if (files.read(pid, "mountinfo", text, 1 << 20) != proc::Read::ok &&
       files.read("self/mountinfo", text, 1 << 20) != proc::Read::ok)
-    return std::nullopt;
-  std::optional<Limit> best;
+    return found;
   for (const proc::Mount& mount : proc::parse_mountinfo(text)) {
     int version = mount.type == "cgroup2"                                    ? 2
                   : mount.type == "cgroup" && lists(mount.options, "memory") ? 1
                                                                              : 0;
     if (version == 0) continue;
-    for (const Membership& group : groups) {
-      if (version == 2 ? group.hierarchy != 0 : !lists(group.controllers, "memory")) continue;
-      auto limit =
-          tightest(mounted_at(files.roots(), mount.point), relative_path(group.path, mount.root), version);
-      if (limit && (!best || limit->bytes < best->bytes)) best = limit;
+    for (const Membership& membership : memberships) {
+      if (version == 2 ? membership.hierarchy != 0 : !lists(membership.controllers, "memory")) continue;
+      const std::string base = mounted_at(files.roots(), mount.point);
+      std::string relative = relative_path(membership.path, mount.root);
+      for (bool leaf = true;; leaf = false) {
+        found.push_back({base + relative, version, leaf});
+        if (relative.empty()) break;
+        relative.resize(relative.rfind('/'));
+      }
+    }
+  }
+  return found;
+}
+
+std::optional<Limit> limit_of(const proc::Files& files, int pid) {
+  std::optional<Limit> best;
+  for (const Group& group : groups_of(files, pid)) {
+    auto content = [&](const char* name) { return slurp(group.folder + "/" + name).value_or(""); };
+    auto consider = [&](std::optional<uint64_t> bytes) {
+      if (!bytes || (best && best->bytes <= *bytes)) return;
+      best = Limit{.bytes = *bytes, .version = group.version, .folder = group.folder};
+      best->usage = parse_limit(content(group.usage_file())).value_or(0);
+      best->reclaimable = parse_stat_value(content("memory.stat"),
+                                           group.version == 1 ? "total_inactive_file" : "inactive_file")
+                              .value_or(0);
+    };
+    consider(parse_limit(content(group.limit_file())));
+    // Version 1 also knows limits of parents that are not mounted here.
+    if (group.version == 1 && group.leaf) {
+      auto bytes = parse_stat_value(content("memory.stat"), "hierarchical_memory_limit");
+      if (bytes && *bytes < unlimited) consider(bytes);
     }
   }
   return best;

@@ -18,10 +18,24 @@ struct Membership {
 };
 std::vector<Membership> parse_membership(std::string_view text);
 
+// From here on a number of bytes means "no limit".
+inline constexpr uint64_t unlimited = uint64_t(1) << 60;
+
 // Bytes; nullopt for "max", the huge values version 1 writes for unlimited, and what is not a number.
 std::optional<uint64_t> parse_limit(std::string_view text);
 // The value of "key value" lines as in memory.stat.
 std::optional<uint64_t> parse_stat_value(std::string_view text, std::string_view key);
+
+// One group that counts a process's memory.
+struct Group {
+  std::string folder;
+  int version = 0;
+  bool leaf = false;  // the process's own; else a parent of it
+  const char* limit_file() const { return version == 1 ? "memory.limit_in_bytes" : "memory.max"; }
+  const char* usage_file() const { return version == 1 ? "memory.usage_in_bytes" : "memory.current"; }
+};
+// The process's own group and all parents that can be seen, innermost first, of every hierarchy with memory.
+std::vector<Group> groups_of(const proc::Files& files, int pid);
 
 // The tightest limit over the group and all its parents, and how full the group that sets it is.
 struct Limit {
