@@ -2,24 +2,21 @@
 // level says - a word, a smaller plan, a pause, an end with a checkpoint. Everything is made ready at the start: acting
 // allocates nothing.
 //
-//   Guarded guard(settings, {runtime, corpus, record, progress, stop_request});
+//   Guarded guard(policy, {runtime, corpus, record, progress, stop_request, floor});
 //   executor.run(train, now, [&](int micro) { return !guard.wants(micro == 0) && (fill(micro), true); });
 //   if (abandoned && guard.act(iterations_done) == Guarded::Then::stop) save_and_leave();
 #pragma once
 #include <chrono>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "data/corpus.hpp"
 #include "guard/guard.hpp"
 #include "platform/headroom.hpp"
 #include "platform/memory.hpp"
 #include "platform/signals.hpp"
-#include "record/run_record.hpp"
+#include "train/guard_log.hpp"
 #include "train/guard_requests.hpp"
 #include "train/own_floor.hpp"
-#include "train/progress.hpp"
 #include "train/runtime.hpp"
 #include "train/settings.hpp"
 
@@ -28,28 +25,8 @@ namespace plimsoll {
 // The policy the settings mean; InputError where they cannot be one.
 guard::Policy guard_policy(const Settings& settings);
 
-// One thing the guard did, and what came of it.
-struct GuardAction {
-  enum class Kind : uint8_t { warn, shrink, grow, pause, stop, eased };
-  Kind kind = Kind::warn;
-  uint64_t iteration = 0;             // done when it happened
-  double time = 0, seconds = 0;       // since the run began; how long it took
-  uint64_t rss_before = 0, rss_after = 0;
-  int64_t promised = 0;               // bytes by which it was to change, as planned
-  int micro_batch = 0;                // from here on
-  std::array<char, 200> reason{};
-};
-const char* action_name(GuardAction::Kind kind);
-
-// What a run tells about its guard.
-struct GuardReport {
-  bool on = false;
-  guard::Level level = guard::Level::ok;
-  uint64_t limit = 0;  // bytes; 0: none known
-  std::string limit_name;
-  std::vector<GuardAction> actions;
-  uint64_t unlisted = 0;  // actions beyond those listed; the record has them all
-};
+// InputError when a plan of `plan_bytes` does not fit what is left now, naming the line that would.
+void refuse_what_cannot_fit(const Settings& settings, int vocab, const guard::Policy& policy, uint64_t plan_bytes);
 
 class Guarded {
  public:
@@ -59,51 +36,51 @@ class Guarded {
     RunRecord& record;
     Progress& progress;
     const StopRequest& stop;
+    OwnFloor& floor;
   };
-  Guarded(const Settings& settings, const Parts& parts);
+  Guarded(const guard::Policy& policy, const Parts& parts);
 
   // Before every micro-batch: whether the step is to be put off for act(). Reads the clock, and memory when it is due;
-  // what can wait until the step's end does.
+  // what does no harm waits for the next step to begin.
   bool wants(bool step_begins);
   enum class Then { go_on, stop };
   // Between steps. Returns after a pause has ended.
   Then act(uint64_t iterations_done);
+  // After the checkpoint of a stop: whether it is safe.
+  void stopped(bool saved);
 
-  // After every step, with the process's resident bytes.
-  void saw_step(uint64_t iteration, uint64_t resident, double step_seconds);
-  verdict::Verdict judge_self() const { return floor_.judge(double(limit_)); }
-  GuardReport report() const;
+  void pace(double seconds_per_step) { step_seconds_ = seconds_per_step; }
+  guard::Level level() const { return guard_.level(); }
+  uint64_t limit() const { return last_.limit; }
+  const GuardLog& log() const { return log_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  guard::Decision look();
   guard::Reading reading();
+  void look();
   void judge_floor();
-  void note(GuardAction::Kind kind, std::string_view reason, const GuardAction& effect);
-  void warn(const guard::Decision& why);
+  GuardAction begin(GuardAction::Kind kind, std::string_view reason) const;
   void shrink(std::string_view reason, uint64_t excess);
   bool room_to_grow() const;
   void grow();
-  Then pause(const guard::Decision& why);
-  GuardAction begin(GuardAction::Kind kind) const;
+  Then pause();
 
   Parts parts_;
-  guard::Policy policy_;
   guard::Guard guard_;
-  bool on_;
+  proc::Files files_;
   Headroom headroom_;
   OwnMemory memory_;
-  OwnFloor floor_;
+  GuardLog log_;
   GuardRequests requests_;
-  Clock::time_point next_ = Clock::now();
-  guard::Decision last_, pending_;
-  bool asked_ = false;  // from outside, to shrink
-  double quiet_until_ = 0;  // no growing back before, on the record's clock
-  uint64_t limit_ = 0, iteration_ = 0, resident_ = 0;
+  Clock::time_point began_ = Clock::now(), next_ = began_;
+  guard::Decision last_;
+  std::optional<guard::Level> due_;  // entered or asked for, not yet acted on
+  bool eased_ = false;
+  GuardRequests::Asked asked_ = GuardRequests::Asked::nothing;
+  double no_growth_before_ = 0;  // seconds since began_
+  uint64_t iteration_ = 0;
   double step_seconds_ = 0;
   std::optional<double> leak_rate_, leak_per_step_;
-  std::vector<GuardAction> actions_;
-  uint64_t unlisted_ = 0;
 };
 
 }  // namespace plimsoll

@@ -1,0 +1,203 @@
+#include "train/guarded.hpp"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+namespace {
+
+using guard::Level;
+using Kind = GuardAction::Kind;
+
+// At most this share of the time goes into looking, whatever a look costs here.
+constexpr double share_for_looking = 0.01;
+// Someone outside who asks is not kept waiting longer.
+constexpr double longest_deafness = 0.25;
+
+double seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+void sleep_for(double duration) {
+  const timespec time{time_t(duration), long((duration - double(time_t(duration))) * 1e9)};
+  nanosleep(&time, nullptr);  // a signal ends it early, and is looked at
+}
+
+}  // namespace
+
+Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
+    : parts_(parts),
+      guard_(policy),
+      files_(limit_roots()),
+      headroom_(files_, getpid()),
+      log_(parts.record, parts.progress),
+      requests_(std::getenv("PLIMSOLL_SOCKET")) {
+  guard_.can_shrink(parts_.runtime.gears() > 1);
+}
+
+guard::Reading Guarded::reading() {
+  const Headroom::State now = headroom_.read();
+  const uint64_t owed = parts_.runtime.given_back(), own = memory_.resident() + owed;
+  guard::Reading reading{.time = seconds(Clock::now() - began_),
+                         .limit = now.limit,
+                         .used = now.used,
+                         .source = now.source,
+                         .pressure = now.pressure,
+                         .own = own,
+                         .leak_rate = leak_rate_,
+                         .leak_per_step = leak_per_step_};
+  if (step_seconds_ > 0) reading.steps_per_second = 1 / step_seconds_;
+  // What a rest gave back will be wanted again: it counts, so that a pause ends when the run fits and not when it has
+  // made room by itself. It alone is no reason to stop, though.
+  const guard::Lines lines = guard_.policy().lines(now.limit);
+  if (owed && now.used < lines.stop)
+    reading.used = std::max(now.used, std::min(now.used + owed, lines.pause + (lines.stop - lines.pause) / 2));
+  if (const auto& line = guard_.policy().max_memory; line && now.limit) {
+    const uint64_t most = line->of(now.limit);
+    if (double(own) / double(most) > double(reading.used) / double(now.limit))
+      reading.limit = most, reading.used = own, reading.source = -1;
+  }
+  return reading;
+}
+
+void Guarded::look() {
+  const auto before = Clock::now();
+  judge_floor();
+  last_ = guard_.observe(reading());
+  if (last_.act) due_ = std::max(due_.value_or(Level::ok), last_.level);
+  if (last_.changed && last_.level < last_.before) eased_ = true;
+  if (const auto asked = requests_.next(); asked != GuardRequests::Asked::nothing) asked_ = asked;
+  double wait = std::max(last_.poll, seconds(Clock::now() - before) / share_for_looking);
+  if (requests_.listening()) wait = std::min(wait, longest_deafness);
+  next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait));
+}
+
+// Judging allocates; it happens only when the floor has risen in a way that has to be explained.
+void Guarded::judge_floor() {
+  if (!parts_.floor.suspicious(guard_.policy().memory_leak_threshold_mb * 1e6)) return;
+  const verdict::Verdict verdict = parts_.floor.judge(double(last_.limit));
+  const bool leak = verdict.kind == verdict::Kind::leak;
+  leak_rate_ = leak ? std::optional(verdict.rate) : std::nullopt;
+  leak_per_step_ = leak ? verdict.rate_per_step : std::nullopt;
+}
+
+bool Guarded::wants(bool step_begins) {
+  if (Clock::now() >= next_) look();
+  const bool urgent = (due_ && *due_ >= Level::shrink) || asked_ == GuardRequests::Asked::shrink;
+  return urgent || (step_begins && (due_ || eased_ || asked_ != GuardRequests::Asked::nothing || room_to_grow()));
+}
+
+GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
+  GuardAction action{.kind = kind, .iteration = iteration_, .time = parts_.record.now()};
+  action.rss_before = action.rss_after = memory_.resident();
+  action.micro_batch = parts_.runtime.micro_batch(parts_.runtime.gear());
+  action.plan_bytes = parts_.runtime.plan.total;
+  action.because(reason);
+  return action;
+}
+
+Guarded::Then Guarded::act(uint64_t iterations_done) {
+  iteration_ = iterations_done;
+  const std::optional<Level> due = std::exchange(due_, std::nullopt);
+  const auto asked = std::exchange(asked_, GuardRequests::Asked::nothing);
+  if (std::exchange(eased_, false) && last_.level < Level::shrink)
+    log_.add(begin(Kind::eased, last_.reason()));
+  if (asked == GuardRequests::Asked::shrink) shrink("asked from outside", 0);
+  if (asked == GuardRequests::Asked::grow) no_growth_before_ = 0;
+  if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
+  if (due == Level::shrink) shrink(last_.reason(), last_.used - std::min(last_.used, last_.lines.warn));
+  if (due == Level::pause) return pause();
+  if (due == Level::stop) {
+    log_.add(begin(Kind::stop, last_.reason()));
+    return Then::stop;
+  }
+  if (!due && asked != GuardRequests::Asked::shrink && room_to_grow()) grow();
+  return Then::go_on;
+}
+
+void Guarded::shrink(std::string_view reason, uint64_t excess) {
+  Runtime& runtime = parts_.runtime;
+  size_t gear = runtime.gear() + 1;
+  if (gear >= runtime.gears()) return;
+  while (gear + 1 < runtime.gears() && runtime.plan_bytes(0) && runtime.plan.total - runtime.plan_bytes(gear) < excess)
+    ++gear;
+  GuardAction action = begin(Kind::shrink, reason);
+  action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
+  const auto before = Clock::now();
+  runtime.shift(gear);
+  malloc_trim(0);
+  action.seconds = seconds(Clock::now() - before);
+  action.rss_after = memory_.resident();
+  action.micro_batch = runtime.micro_batch(gear);
+  action.plan_bytes = runtime.plan.total;
+  log_.add(action);
+  guard_.can_shrink(gear + 1 < runtime.gears());
+  no_growth_before_ = seconds(Clock::now() - began_) + guard_.policy().dwell;
+}
+
+// Only where use would stay so far below the shrink line that the level would be left there: no back and forth.
+bool Guarded::room_to_grow() const {
+  const Runtime& runtime = parts_.runtime;
+  if (runtime.gear() == 0 || last_.level >= Level::shrink || last_.limit == 0 || last_.seconds_to_line) return false;
+  const uint64_t more = runtime.plan_bytes(runtime.gear() - 1) - runtime.plan.total;
+  const auto margin = uint64_t(guard_.policy().hysteresis_percentage / 100 * double(last_.limit));
+  return last_.used + more + margin < last_.lines.shrink && seconds(Clock::now() - began_) >= no_growth_before_;
+}
+
+void Guarded::grow() {
+  Runtime& runtime = parts_.runtime;
+  GuardAction action = begin(Kind::grow, last_.reason());
+  const size_t gear = runtime.gear() - 1;
+  action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
+  const auto before = Clock::now();
+  runtime.shift(gear);
+  action.seconds = seconds(Clock::now() - before);
+  action.rss_after = memory_.resident();
+  action.micro_batch = runtime.micro_batch(gear);
+  action.plan_bytes = runtime.plan.total;
+  log_.add(action);
+  guard_.can_shrink(true);
+  next_ = Clock::now();  // the next reading is of what it takes now
+  last_.used += uint64_t(action.planned);
+}
+
+Guarded::Then Guarded::pause() {
+  GuardAction action = begin(Kind::pause, last_.reason());
+  parts_.record.phase("pause");
+  const auto before = Clock::now();
+  parts_.runtime.rest();
+  parts_.corpus.drop_cached_pages();
+  malloc_trim(0);
+  action.planned = -int64_t(parts_.runtime.given_back());
+  action.rss_after = memory_.resident();
+  log_.add(action);
+  do {
+    sleep_for(std::max(0.0, seconds(next_ - Clock::now())));
+    look();
+  } while (guard_.level() == Level::pause && !parts_.stop.requested());
+  due_.reset(), eased_ = false;
+  parts_.record.phase("train");
+  if (guard_.level() == Level::stop) {
+    action = begin(Kind::stop, last_.reason());
+    log_.add(action);
+    return Then::stop;
+  }
+  action = begin(Kind::resume, last_.reason());
+  action.seconds = seconds(Clock::now() - before);
+  if (guard_.level() == Level::shrink) shrink(last_.reason(), last_.used - std::min(last_.used, last_.lines.warn));
+  action.planned = int64_t(parts_.runtime.given_back());
+  parts_.runtime.wake();
+  action.rss_after = memory_.resident();
+  log_.add(action);
+  return Then::go_on;
+}
+
+void Guarded::stopped(bool saved) {
+  parts_.record.event("guard", saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
+}
+
+}  // namespace plimsoll
