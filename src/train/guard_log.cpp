@@ -46,13 +46,13 @@ void GuardLog::add(const GuardAction& action) {
   };
   write("{} at {} | {}", action_name(action.kind), action.iteration, action.reason.data());
   if (action.kind == Kind::resume) write(" | after {:.1f} s", action.seconds);
+  // Short strings stay within their own objects: nothing is allocated.
+  if (action.kind == Kind::shrink || action.kind == Kind::grow)
+    write(" | micro-batch {}, plan {}", action.micro_batch, format_bytes(action.plan_bytes));
   if (action.planned) {
-    // Short strings stay within their own objects: nothing is allocated.
-    if (action.kind == Kind::shrink || action.kind == Kind::grow)
-      write(" | micro-batch {}, plan {}", action.micro_batch, format_bytes(action.plan_bytes));
-    write("; resident {} to {}, planned {}{}{}", format_bytes(action.rss_before), format_bytes(action.rss_after),
-          action.planned < 0 ? '-' : '+', format_bytes(uint64_t(std::abs(action.planned))),
-          action.as_planned() ? "" : ": NOT as planned");
+    write("; resident {} to {}, planned {}{}{}", format_bytes(action.rss_before),
+          format_bytes(action.rss_after), action.planned < 0 ? '-' : '+',
+          format_bytes(uint64_t(std::abs(action.planned))), action.as_planned() ? "" : ": NOT as planned");
   }
   record_.event("guard", {text, size});
   record_.commit();

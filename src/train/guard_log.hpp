@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guard/policy.hpp"
 #include "record/run_record.hpp"
 #include "train/progress.hpp"
 
@@ -15,9 +16,9 @@ namespace plimsoll {
 struct GuardAction {
   enum class Kind : uint8_t { warn, shrink, grow, pause, resume, stop, eased };
   Kind kind = Kind::warn;
-  uint64_t iteration = 0;   // done when it happened
-  double time = 0;          // seconds since the run began
-  double seconds = 0;       // how long it took; of a pause that has ended, how long it lasted
+  uint64_t iteration = 0;  // done when it happened
+  double time = 0;         // seconds since the run began
+  double seconds = 0;      // how long it took; of a pause that has ended, how long it lasted
   uint64_t rss_before = 0, rss_after = 0;
   int64_t planned = 0;      // bytes by which resident memory was to change
   int micro_batch = 0;      // from here on
@@ -30,12 +31,21 @@ struct GuardAction {
 };
 const char* action_name(GuardAction::Kind kind);
 
+// What a run tells about its guard at the end.
+struct GuardReport {
+  bool on = false;
+  guard::Level level = guard::Level::ok;
+  uint64_t limit = 0;  // bytes, of the limit nearest to being reached; 0: none known
+  std::vector<GuardAction> actions;
+  uint64_t unlisted = 0;  // actions beyond those listed; the record has them all
+};
+
 class GuardLog {
  public:
   GuardLog(RunRecord& record, Progress& progress);
   void add(const GuardAction& action);
   const std::vector<GuardAction>& actions() const { return actions_; }
-  uint64_t unlisted() const { return unlisted_; }  // beyond those listed; the record has them all
+  uint64_t unlisted() const { return unlisted_; }
 
  private:
   RunRecord& record_;

@@ -33,7 +33,8 @@ GuardRequests::GuardRequests(const char* path) {
   sockaddr_un here{};
   here.sun_family = AF_UNIX;
   char text[96];
-  const auto end = fmt::format_to_n(text, sizeof text, "{{\"listens\":[\"shrink\",\"grow\"],\"pid\":{}}}", getpid());
+  const auto end =
+      fmt::format_to_n(text, sizeof text, "{{\"listens\":[\"shrink\",\"grow\"],\"pid\":{}}}", getpid());
   if (bind(descriptor_, reinterpret_cast<sockaddr*>(&here), sizeof here.sun_family) == 0 &&
       connect(descriptor_, reinterpret_cast<sockaddr*>(&there), sizeof there) == 0 &&
       send(descriptor_, text, end.size, MSG_NOSIGNAL) > 0)

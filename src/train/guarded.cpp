@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
-#include "base/error.hpp"
+#include "train/fitting.hpp"
 
 namespace plimsoll {
 namespace {
@@ -20,7 +21,9 @@ constexpr double share_for_looking = 0.01;
 // Someone outside who asks is not kept waiting longer.
 constexpr double longest_deafness = 0.25;
 
-double seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 void sleep_for(double duration) {
   const timespec time{time_t(duration), long((duration - double(time_t(duration))) * 1e9)};
@@ -32,8 +35,7 @@ void sleep_for(double duration) {
 Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
     : parts_(parts),
       guard_(policy),
-      files_(limit_roots()),
-      headroom_(files_, getpid()),
+      headroom_(proc::Files(limit_roots()), getpid()),
       log_(parts.record, parts.progress),
       requests_(std::getenv("PLIMSOLL_SOCKET")) {
   guard_.can_shrink(parts_.runtime.gears() > 1);
@@ -42,20 +44,22 @@ Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
 guard::Reading Guarded::reading() {
   const Headroom::State now = headroom_.read();
   const uint64_t owed = parts_.runtime.given_back(), own = memory_.resident() + owed;
-  guard::Reading reading{.time = seconds(Clock::now() - began_),
-                         .limit = now.limit,
-                         .used = now.used,
-                         .source = now.source,
-                         .pressure = now.pressure,
-                         .own = own,
-                         .leak_rate = leak_rate_,
-                         .leak_per_step = leak_per_step_};
-  if (step_seconds_ > 0) reading.steps_per_second = 1 / step_seconds_;
+  guard::Reading reading{
+      .time = seconds(Clock::now() - began_),
+      .limit = now.limit,
+      .used = now.used,
+      .source = now.source,
+      .pressure = now.pressure,
+      .own = own,
+      .leak_rate = leak_rate_,
+      .leak_per_step = leak_per_step_,
+      .steps_per_second = step_seconds_ > 0 ? std::optional(1 / step_seconds_) : std::nullopt};
   // What a rest gave back will be wanted again: it counts, so that a pause ends when the run fits and not when it has
   // made room by itself. It alone is no reason to stop, though.
   const guard::Lines lines = guard_.policy().lines(now.limit);
   if (owed && now.used < lines.stop)
-    reading.used = std::max(now.used, std::min(now.used + owed, lines.pause + (lines.stop - lines.pause) / 2));
+    reading.used =
+        std::max(now.used, std::min(now.used + owed, lines.pause + (lines.stop - lines.pause) / 2));
   if (const auto& line = guard_.policy().max_memory; line && now.limit) {
     const uint64_t most = line->of(now.limit);
     if (double(own) / double(most) > double(reading.used) / double(now.limit))
@@ -88,7 +92,8 @@ void Guarded::judge_floor() {
 bool Guarded::wants(bool step_begins) {
   if (Clock::now() >= next_) look();
   const bool urgent = (due_ && *due_ >= Level::shrink) || asked_ == GuardRequests::Asked::shrink;
-  return urgent || (step_begins && (due_ || eased_ || asked_ != GuardRequests::Asked::nothing || room_to_grow()));
+  return urgent ||
+         (step_begins && (due_ || eased_ || asked_ != GuardRequests::Asked::nothing || room_to_grow()));
 }
 
 GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
@@ -115,7 +120,10 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
     log_.add(begin(Kind::stop, last_.reason()));
     return Then::stop;
   }
-  if (!due && asked != GuardRequests::Asked::shrink && room_to_grow()) grow();
+  if (!due && asked != GuardRequests::Asked::shrink && room_to_grow()) {
+    look();  // the last reading may be a second old
+    if (!due_ && room_to_grow()) grow();
+  }
   return Then::go_on;
 }
 
@@ -123,10 +131,10 @@ void Guarded::shrink(std::string_view reason, uint64_t excess) {
   Runtime& runtime = parts_.runtime;
   size_t gear = runtime.gear() + 1;
   if (gear >= runtime.gears()) return;
-  while (gear + 1 < runtime.gears() && runtime.plan_bytes(0) && runtime.plan.total - runtime.plan_bytes(gear) < excess)
-    ++gear;
+  while (gear + 1 < runtime.gears() && runtime.plan.total - runtime.plan_bytes(gear) < excess) ++gear;
   GuardAction action = begin(Kind::shrink, reason);
-  action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
+  // What rests has given back more already; waking up will tell.
+  if (!runtime.resting()) action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
   const auto before = Clock::now();
   runtime.shift(gear);
   malloc_trim(0);
@@ -142,10 +150,12 @@ void Guarded::shrink(std::string_view reason, uint64_t excess) {
 // Only where use would stay so far below the shrink line that the level would be left there: no back and forth.
 bool Guarded::room_to_grow() const {
   const Runtime& runtime = parts_.runtime;
-  if (runtime.gear() == 0 || last_.level >= Level::shrink || last_.limit == 0 || last_.seconds_to_line) return false;
+  if (runtime.gear() == 0 || last_.level >= Level::shrink || last_.limit == 0 || last_.seconds_to_line)
+    return false;
   const uint64_t more = runtime.plan_bytes(runtime.gear() - 1) - runtime.plan.total;
   const auto margin = uint64_t(guard_.policy().hysteresis_percentage / 100 * double(last_.limit));
-  return last_.used + more + margin < last_.lines.shrink && seconds(Clock::now() - began_) >= no_growth_before_;
+  return last_.used + more + margin < last_.lines.shrink &&
+         seconds(Clock::now() - began_) >= no_growth_before_;
 }
 
 void Guarded::grow() {
@@ -188,7 +198,8 @@ Guarded::Then Guarded::pause() {
   }
   action = begin(Kind::resume, last_.reason());
   action.seconds = seconds(Clock::now() - before);
-  if (guard_.level() == Level::shrink) shrink(last_.reason(), last_.used - std::min(last_.used, last_.lines.warn));
+  if (guard_.level() == Level::shrink)
+    shrink(last_.reason(), last_.used - std::min(last_.used, last_.lines.warn));
   action.planned = int64_t(parts_.runtime.given_back());
   parts_.runtime.wake();
   action.rss_after = memory_.resident();
@@ -196,8 +207,13 @@ Guarded::Then Guarded::pause() {
   return Then::go_on;
 }
 
+GuardReport Guarded::report() const {
+  return {true, guard_.level(), last_.limit, log_.actions(), log_.unlisted()};
+}
+
 void Guarded::stopped(bool saved) {
-  parts_.record.event("guard", saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
+  parts_.record.event("guard",
+                      saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
 }
 
 }  // namespace plimsoll

@@ -18,15 +18,8 @@
 #include "train/guard_requests.hpp"
 #include "train/own_floor.hpp"
 #include "train/runtime.hpp"
-#include "train/settings.hpp"
 
 namespace plimsoll {
-
-// The policy the settings mean; InputError where they cannot be one.
-guard::Policy guard_policy(const Settings& settings);
-
-// InputError when a plan of `plan_bytes` does not fit what is left now, naming the line that would.
-void refuse_what_cannot_fit(const Settings& settings, int vocab, const guard::Policy& policy, uint64_t plan_bytes);
 
 class Guarded {
  public:
@@ -50,9 +43,7 @@ class Guarded {
   void stopped(bool saved);
 
   void pace(double seconds_per_step) { step_seconds_ = seconds_per_step; }
-  guard::Level level() const { return guard_.level(); }
-  uint64_t limit() const { return last_.limit; }
-  const GuardLog& log() const { return log_; }
+  GuardReport report() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -67,7 +58,6 @@ class Guarded {
 
   Parts parts_;
   guard::Guard guard_;
-  proc::Files files_;
   Headroom headroom_;
   OwnMemory memory_;
   GuardLog log_;

@@ -22,7 +22,8 @@ ValueId plan_staging(Program& program, bool wanted) {
   return program.graph->value("checkpoint.staging", {{floats}}, Role::scratch, Keep::forever);
 }
 
-Mapping mapping_for(uint64_t bytes) {
+Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
+  if (fits) fits(bytes);
   if (const uint64_t free = machine_memory().available; bytes > free)
     fail_input(
         "this run needs {} and {} are available; draw a line with --memory, or give a smaller --batch or "
@@ -90,18 +91,18 @@ PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool stagi
 }
 
 Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging,
-                 const std::vector<ProgramOptions>& smaller)
+                 const Extras& extras)
     : program(record(options)),
       staging_(plan_staging(program, staging)),
       plan(make_plan(*program.graph, threads)),
       pool_(threads),
-      memory_(mapping_for(plan.total)),
+      memory_(mapping_for(plan.total, extras.fits)),
       executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()),
                {.gemm = gemm.run}) {
   constexpr uint64_t least_saving = 1 << 20;
-  others_.reserve(smaller.size());
+  others_.reserve(extras.smaller.size());
   uint64_t above = plan.total;
-  for (const ProgramOptions& way : smaller) {
+  for (const ProgramOptions& way : extras.smaller) {
     if (above < plan.persistent + 2 * least_saving) break;  // all that is left to save is too little
     Program next = record(way);
     plan_staging(next, staging);

@@ -3,6 +3,7 @@
 // start and shifted to later: parameters and moments lie at the front of the mapping in all of them and stay where they
 // are, and what the smaller plan does not need is the system's again.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -37,9 +38,13 @@ class Runtime {
  public:
   // With `staging`, room for a copy of parameters and moments is planned too, so that saving needs no waiting.
   // `smaller` are other ways to compute the same step, largest first; those that save too little to be worth it are
-  // left out.
+  // left out. `fits` is shown the plan's bytes before they are mapped, and may refuse them.
+  struct Extras {
+    std::vector<ProgramOptions> smaller;
+    std::function<void(uint64_t)> fits;
+  };
   Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging,
-          const std::vector<ProgramOptions>& smaller = {});
+          const Extras& extras = {{}, {}});
 
   // Starting values of parameters (a pure function of the seed) and zero moments.
   void initialise(uint64_t seed);

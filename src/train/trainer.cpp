@@ -9,8 +9,6 @@
 #include "base/file.hpp"
 #include "base/units.hpp"
 #include "checkpoint/store.hpp"
-#include "observe/judgement.hpp"
-#include "observe/step_marks.hpp"
 #include "optim/schedule.hpp"
 #include "platform/allocations.hpp"
 #include "platform/memory.hpp"
@@ -22,9 +20,12 @@
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
+#include "train/fitting.hpp"
 #include "train/generate.hpp"
+#include "train/guarded.hpp"
 #include "train/progress.hpp"
 #include "train/settings_json.hpp"
+#include "train/smaller_steps.hpp"
 
 namespace plimsoll {
 namespace {
@@ -68,10 +69,11 @@ class Trainer {
   TrainResult run();
 
  private:
+  Runtime::Extras extras() const;
   void prepare_folder();
   void load_or_initialise();
   void rehearse();
-  double step(uint64_t done);
+  std::optional<double> step(uint64_t done);
   void after_step(uint64_t iteration, double loss);
   void evaluate_now(uint64_t iteration);
   void sample_now(uint64_t iteration);
@@ -80,6 +82,7 @@ class Trainer {
   TrainResult diverge(uint64_t iteration, std::string_view what);
   void report_save_error();
   verdict::Verdict judge_self() const;
+  TrainResult leave(uint64_t iterations, TrainResult::End end);
   void say(std::string_view text) { progress_.note(text); }
   TrainResult finish(TrainResult::End end, uint64_t iterations);
 
@@ -88,6 +91,7 @@ class Trainer {
   std::unique_ptr<Corpus> corpus_;
   kernels::Backend gemm_;
   std::optional<Way> way_;  // chosen by a memory budget
+  std::optional<guard::Policy> policy_;
   ProgramOptions options_;
   Runtime runtime_;
   const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(),
@@ -99,12 +103,12 @@ class Trainer {
   std::vector<int32_t> prompt_;
   Progress progress_;
   OwnMemory memory_;
-  observe::Series own_{8192};  // resident bytes at every step
-  observe::StepMarks marks_;
+  OwnFloor own_floor_;
   StopRequest stop_;
   std::optional<CheckpointStore> store_;
   std::optional<RunRecord> record_;
   std::optional<MetricsFile> metrics_;
+  std::optional<Guarded> guard_;
   StateText state_text_;
   RecentLosses losses_;
   double median_step_ = 0;  // seconds, followed step by step
@@ -114,6 +118,7 @@ class Trainer {
   Clock::time_point began_ = Clock::now(), last_recorded_{};
   uint64_t recorded_iteration_ = 0;
   uint64_t warm_allocations_ = 0, warm_rss_ = 0;
+  const uint64_t lower_bound_ = runtime_.plan.lower_bound;
   std::string line_;  // for notes, reserved
   bool record_error_said_ = false;
   bool lost_ = false;  // parameters or moments are no longer numbers
@@ -153,9 +158,10 @@ Trainer::Trainer(Start start, bool json)
       corpus_(corpus_for(start_)),
       gemm_(kernels::open_backend(settings_.gemm)),
       way_(draw_line(start_)),
+      policy_(guard_policy(settings_)),
       options_(program_options(settings_, start_.state.vocab)),
-      runtime_(options_, thread_count(settings_), gemm_,
-               way_ ? way_->staging : saves_in_background(options_)),
+      runtime_(options_, thread_count(settings_), gemm_, way_ ? way_->staging : saves_in_background(options_),
+               extras()),
       batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context),
       evaluation_(Evaluation::subset(*corpus_, settings_.context,
                                      uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
@@ -168,6 +174,14 @@ Trainer::Trainer(Start start, bool json)
       best_loss_(start_.state.best_loss),
       best_step_(start_.state.best_step) {
   line_.reserve(size_t(settings_.sample_length) * 4 + 1024);
+}
+
+// A guarded run can be made smaller while it runs; every run is looked at before its memory is taken.
+Runtime::Extras Trainer::extras() const {
+  const int vocab = start_.state.vocab;
+  return {policy_ ? smaller_steps(settings_, vocab, policy_->batch_size_reduction_factor)
+                  : std::vector<ProgramOptions>(),
+          [this, vocab](uint64_t bytes) { refuse_what_cannot_fit(settings_, vocab, policy_, bytes); }};
 }
 
 // Nothing is written before here: everything that could be refused has been.
@@ -190,6 +204,8 @@ void Trainer::prepare_folder() {
   for (const PlanRow& row : plan_rows(runtime_.graph(), runtime_.plan)) record_->plan(row);
   record_->commit();
   if (!settings_.metrics.empty()) metrics_.emplace(settings_.metrics);
+  if (policy_)
+    guard_.emplace(*policy_, Guarded::Parts{runtime_, *corpus_, *record_, progress_, stop_, own_floor_});
 }
 
 void Trainer::load_or_initialise() {
@@ -204,15 +220,19 @@ void Trainer::rehearse() {
   evaluate(runtime_, Evaluation::subset(*corpus_, settings_.context, 1));
 }
 
-double Trainer::step(uint64_t done) {
+// Nothing where the guard wants to act first: parameters and moments are as before, the step is done again later.
+std::optional<double> Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
-  const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
+  const int rows = runtime_.micro_batch(runtime_.gear());
+  const size_t tokens = size_t(rows) * size_t(settings_.context + 1);
   const Moment now{
       .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
-  runtime_.executor.run(program.train, now, [&](int micro) {
-    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens), tokens});
+  const bool ended = runtime_.executor.run(program.train, now, [&](int micro) {
+    if (guard_ && guard_->wants(micro == 0)) return false;
+    batches_.fill(done, micro * rows, {runtime_.executor.tokens(program.tokens), tokens});
+    return true;
   });
-  return *runtime_.executor.data(program.loss);
+  return ended ? std::optional<double>(*runtime_.executor.data(program.loss)) : std::nullopt;
 }
 
 void Trainer::evaluate_now(uint64_t iteration) {
@@ -287,8 +307,8 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   const uint64_t tokens =
       uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
   const uint64_t rss = memory_.resident();
-  own_.add(record_->now(), rss);
-  marks_.see(record_->now(), double(iteration));
+  // As though the plan had never been changed: what the guard gave back is no fall, what it took again no rise.
+  own_floor_.see(record_->now(), iteration, rss + runtime_.plan_bytes(0) - runtime_.plan.total);
   progress_.update({int(iteration), settings_.iterations, loss, floor_ ? *floor_ : last_validation_,
                     floor_ ? std::string_view("floor")
                     : val  ? std::string_view("val")
@@ -320,10 +340,8 @@ void Trainer::after_step(uint64_t iteration, double loss) {
 
 verdict::Verdict Trainer::judge_self() const {
   const uint64_t machine = machine_memory().total;
-  verdict::Options options;
-  options.limit_bytes = double(settings_.memory.empty() ? machine : parse_size(settings_.memory).of(machine));
-  options.steps = marks_.marks();
-  return verdict::judge(observe::samples_of(own_, std::numeric_limits<double>::infinity()), options);
+  return own_floor_.judge(
+      double(settings_.memory.empty() ? machine : parse_size(settings_.memory).of(machine)));
 }
 
 TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
@@ -341,8 +359,8 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.loss = losses_.mean();
   result.floor = floor_;
   result.seconds = seconds;
-  result.plan_bytes = runtime_.plan.total;
-  result.plan_lower_bound_bytes = runtime_.plan.lower_bound;
+  result.plan_bytes = runtime_.plan_bytes(0);
+  result.plan_lower_bound_bytes = lower_bound_;
   result.threads = runtime_.threads();
   const double done = double(iterations - start_.state.step);
   result.iterations_per_second = done / seconds;
@@ -350,6 +368,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
       result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
   result.seconds_to_first_step = first_step_seconds_;
   progress_.finish();
+  if (guard_) result.guard = guard_->report();
   if (const auto error = store_->take_error(); error && end != TrainResult::End::diverged)
     throw Error(fmt::format("the last checkpoint could not be saved: {}", *error));
   result.gemm = gemm_.description;
@@ -384,6 +403,17 @@ TrainResult Trainer::diverge(uint64_t iteration, std::string_view what) {
   return finish(TrainResult::End::diverged, iteration);
 }
 
+// Saves and ends before the last iteration.
+TrainResult Trainer::leave(uint64_t iterations, TrainResult::End end) {
+  runtime_.rest();  // whoever is short of memory has it while the checkpoint is written
+  const bool saved_before = start_.same_folder && start_.checkpoint && iterations == start_.state.step;
+  if (!saved_before) save_now(iterations);
+  if (lost_) return diverge(iterations, no_numbers);
+  store_->wait();
+  if (end == TrainResult::End::stopped) guard_->stopped(saved_before || store_->last_step() == iterations);
+  return finish(end, iterations);
+}
+
 TrainResult Trainer::run() {
   load_or_initialise();
   prepare_folder();
@@ -402,22 +432,25 @@ TrainResult Trainer::run() {
     say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first,
                     last));
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
-  for (uint64_t done = first; done < last; ++done) {
+  for (uint64_t done = first; done < last;) {
     const auto step_began = Clock::now();
-    const double loss = step(done);
+    const std::optional<double> loss = step(done);
+    if (!loss) {
+      if (guard_->act(done) == Guarded::Then::stop) return leave(done, TrainResult::End::stopped);
+      if (stop_.requested()) return leave(done, TrainResult::End::interrupted);
+      continue;
+    }
     follow_median(median_step_, seconds_since(step_began));
-    if (done == first) first_step_seconds_ = seconds_since_process_start();
-    if (!std::isfinite(loss)) return diverge(done + 1, "its loss is no number");
-    after_step(done + 1, loss);
-    if (lost_) return diverge(done + 1, no_numbers);
-    if (done + 1 == warm) {
+    if (guard_) guard_->pace(median_step_);
+    if (done++ == first) first_step_seconds_ = seconds_since_process_start();
+    if (!std::isfinite(*loss)) return diverge(done, "its loss is no number");
+    after_step(done, *loss);
+    if (lost_) return diverge(done, no_numbers);
+    if (done == warm) {
       warm_rss_ = memory_.resident();
       warm_allocations_ = allocations();
     }
-    if (stop_.requested() && done + 1 < last) {
-      save_now(done + 1);
-      return lost_ ? diverge(done + 1, no_numbers) : finish(TrainResult::End::interrupted, done + 1);
-    }
+    if (stop_.requested() && done < last) return leave(done, TrainResult::End::interrupted);
   }
   if (last > first || !start_.same_folder) save_now(std::max(first, last));
   return lost_ ? diverge(last, no_numbers) : finish(TrainResult::End::finished, std::max(first, last));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "train/guard_log.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -12,7 +13,7 @@ namespace plimsoll {
 
 // What a run reports at its end.
 struct TrainResult {
-  enum class End { finished, interrupted, diverged };
+  enum class End { finished, interrupted, diverged, stopped };  // stopped: by the guard
   End end = End::finished;
   uint64_t iterations = 0;  // done in all, those before a resume included
   uint64_t parameters = 0;
@@ -27,6 +28,7 @@ struct TrainResult {
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
   std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
   verdict::Verdict verdict;                          // about this process's own memory
+  GuardReport guard;
   std::string gemm;
   int threads = 1;
   std::string folder;

@@ -35,7 +35,7 @@ struct Rehearsal {
       : settings(s),
         corpus(s.seed),
         runtime(program_options(s, corpus.vocabulary()), s.threads, kernels::open_backend("native"), true,
-                smaller_steps(s, corpus.vocabulary(), factor)),
+                {smaller_steps(s, corpus.vocabulary(), factor), {}}),
         batches(corpus, s.seed, s.batch * s.accumulate, s.context) {
     runtime.initialise(s.seed);
   }
