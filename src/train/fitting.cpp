@@ -55,10 +55,10 @@ proc::Roots limit_roots() {
 
 void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::optional<guard::Policy>& policy,
                             uint64_t plan_bytes) {
-  Headroom headroom(proc::Files(limit_roots()), getpid());
-  const Headroom::State now = headroom.read();
-  if (now.limit == 0) return;
   const uint64_t resident = OwnMemory().resident(), overhead = process_overhead(resident);
+  Headroom headroom(proc::Files(limit_roots()), getpid());
+  const Headroom::State now = headroom.read(plan_bytes);
+  if (now.limit == 0) return;
   const uint64_t line = policy ? policy->lines(now.limit).pause : now.limit;
   const uint64_t others = now.used - std::min(now.used, resident);
   uint64_t left = line - std::min(line, others);

@@ -42,8 +42,9 @@ Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
 }
 
 guard::Reading Guarded::reading() {
-  const Headroom::State now = headroom_.read();
-  const uint64_t owed = parts_.runtime.given_back(), own = memory_.resident() + owed;
+  const uint64_t owed = parts_.runtime.given_back();
+  const Headroom::State now = headroom_.read(owed);
+  const uint64_t own = memory_.resident() + owed;
   guard::Reading reading{
       .time = seconds(Clock::now() - began_),
       .limit = now.limit,
@@ -74,6 +75,7 @@ void Guarded::look() {
   last_ = guard_.observe(reading());
   if (last_.act) due_ = std::max(due_.value_or(Level::ok), last_.level);
   if (last_.changed && last_.level < last_.before) eased_ = true;
+  may_grow_ = gear_with_room() < parts_.runtime.gear();
   if (const auto asked = requests_.next(); asked != GuardRequests::Asked::nothing) asked_ = asked;
   double wait = std::max(last_.poll, seconds(Clock::now() - before) / share_for_looking);
   if (requests_.listening()) wait = std::min(wait, longest_deafness);
@@ -92,8 +94,7 @@ void Guarded::judge_floor() {
 bool Guarded::wants(bool step_begins) {
   if (Clock::now() >= next_) look();
   const bool urgent = (due_ && *due_ >= Level::shrink) || asked_ == GuardRequests::Asked::shrink;
-  return urgent ||
-         (step_begins && (due_ || eased_ || asked_ != GuardRequests::Asked::nothing || room_to_grow()));
+  return urgent || (step_begins && (due_ || eased_ || asked_ != GuardRequests::Asked::nothing || may_grow_));
 }
 
 GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
@@ -120,10 +121,10 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
     log_.add(begin(Kind::stop, last_.reason()));
     return Then::stop;
   }
-  if (!due && asked != GuardRequests::Asked::shrink && room_to_grow()) {
-    look();  // the last reading may be a second old
-    if (!due_ && room_to_grow()) grow();
-  }
+  // The look that found room may be a step old.
+  if (std::exchange(may_grow_, false) && !due && asked != GuardRequests::Asked::shrink)
+    if (const size_t gear = gear_with_room(); gear < parts_.runtime.gear())
+      shift(gear, begin(Kind::grow, last_.reason()));
   return Then::go_on;
 }
 
@@ -132,47 +133,47 @@ void Guarded::shrink(std::string_view reason, uint64_t excess) {
   size_t gear = runtime.gear() + 1;
   if (gear >= runtime.gears()) return;
   while (gear + 1 < runtime.gears() && runtime.plan.total - runtime.plan_bytes(gear) < excess) ++gear;
-  GuardAction action = begin(Kind::shrink, reason);
+  shift(gear, begin(Kind::shrink, reason));
+  no_growth_before_ = seconds(Clock::now() - began_) + guard_.policy().dwell;
+}
+
+// The largest plan with which use would stay so far below the shrink line that the level would be left there: no back and
+// forth. The one in use where there is none.
+size_t Guarded::gear_with_room() {
+  const Runtime& runtime = parts_.runtime;
+  const size_t now = runtime.gear();
+  if (now == 0 || last_.level >= Level::shrink || last_.seconds_to_line ||
+      seconds(Clock::now() - began_) < no_growth_before_)
+    return now;
+  const guard::Policy& policy = guard_.policy();
+  size_t gear = 0;
+  for (; gear < now; ++gear) {
+    const uint64_t more = runtime.plan_bytes(gear) - runtime.plan.total;
+    auto fits = [&](uint64_t used, uint64_t limit) {
+      const auto margin = uint64_t(policy.hysteresis_percentage / 100 * double(limit));
+      return used + more + margin < policy.lines(limit).shrink;
+    };
+    const Headroom::State then = headroom_.read(more);
+    if (then.limit > 0 && fits(then.used, then.limit) &&
+        (!policy.max_memory || fits(memory_.resident(), policy.max_memory->of(then.limit))))
+      break;
+  }
+  return gear;
+}
+
+void Guarded::shift(size_t gear, GuardAction action) {
+  Runtime& runtime = parts_.runtime;
   // What rests has given back more already; waking up will tell.
   if (!runtime.resting()) action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
   const auto before = Clock::now();
   runtime.shift(gear);
-  malloc_trim(0);
   action.seconds = seconds(Clock::now() - before);
   action.rss_after = memory_.resident();
   action.micro_batch = runtime.micro_batch(gear);
   action.plan_bytes = runtime.plan.total;
   log_.add(action);
   guard_.can_shrink(gear + 1 < runtime.gears());
-  no_growth_before_ = seconds(Clock::now() - began_) + guard_.policy().dwell;
-}
-
-// Only where use would stay so far below the shrink line that the level would be left there: no back and forth.
-bool Guarded::room_to_grow() const {
-  const Runtime& runtime = parts_.runtime;
-  if (runtime.gear() == 0 || last_.level >= Level::shrink || last_.limit == 0 || last_.seconds_to_line)
-    return false;
-  const uint64_t more = runtime.plan_bytes(runtime.gear() - 1) - runtime.plan.total;
-  const auto margin = uint64_t(guard_.policy().hysteresis_percentage / 100 * double(last_.limit));
-  return last_.used + more + margin < last_.lines.shrink &&
-         seconds(Clock::now() - began_) >= no_growth_before_;
-}
-
-void Guarded::grow() {
-  Runtime& runtime = parts_.runtime;
-  GuardAction action = begin(Kind::grow, last_.reason());
-  const size_t gear = runtime.gear() - 1;
-  action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
-  const auto before = Clock::now();
-  runtime.shift(gear);
-  action.seconds = seconds(Clock::now() - before);
-  action.rss_after = memory_.resident();
-  action.micro_batch = runtime.micro_batch(gear);
-  action.plan_bytes = runtime.plan.total;
-  log_.add(action);
-  guard_.can_shrink(true);
   next_ = Clock::now();  // the next reading is of what it takes now
-  last_.used += uint64_t(action.planned);
 }
 
 Guarded::Then Guarded::pause() {

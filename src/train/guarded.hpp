@@ -52,8 +52,8 @@ class Guarded {
   void judge_floor();
   GuardAction begin(GuardAction::Kind kind, std::string_view reason) const;
   void shrink(std::string_view reason, uint64_t excess);
-  bool room_to_grow() const;
-  void grow();
+  size_t gear_with_room();
+  void shift(size_t gear, GuardAction action);
   Then pause();
 
   Parts parts_;
@@ -65,7 +65,7 @@ class Guarded {
   Clock::time_point began_ = Clock::now(), next_ = began_;
   guard::Decision last_;
   std::optional<guard::Level> due_;  // entered or asked for, not yet acted on
-  bool eased_ = false;
+  bool eased_ = false, may_grow_ = false;
   GuardRequests::Asked asked_ = GuardRequests::Asked::nothing;
   double no_growth_before_ = 0;  // seconds since began_
   uint64_t iteration_ = 0;
