@@ -112,11 +112,12 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
   const auto asked = std::exchange(asked_, GuardRequests::Asked::nothing);
   if (std::exchange(eased_, false) && last_.level < Level::shrink)
     log_.add(begin(Kind::eased, last_.reason()));
-  if (asked == GuardRequests::Asked::shrink) shrink("asked from outside", 0);
+  if (asked == GuardRequests::Asked::shrink) shrink("asked from outside");
   if (asked == GuardRequests::Asked::grow) no_growth_before_ = 0;
   if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
-  if (due == Level::shrink) shrink(last_.reason(), last_.used - std::min(last_.used, last_.lines.warn));
-  if (due == Level::pause) return pause();
+  if (due == Level::shrink) shrink(last_.reason());
+  // What can still be made smaller need not stop yet: that takes milliseconds, and only its effect can tell.
+  if (due == Level::pause || (due == Level::stop && guard_.can_shrink())) return pause();
   if (due == Level::stop) {
     log_.add(begin(Kind::stop, last_.reason()));
     return Then::stop;
@@ -128,10 +129,12 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
   return Then::go_on;
 }
 
-void Guarded::shrink(std::string_view reason, uint64_t excess) {
+// By one plan, or by as many as bring use below the warn line again.
+void Guarded::shrink(std::string_view reason) {
   Runtime& runtime = parts_.runtime;
   size_t gear = runtime.gear() + 1;
   if (gear >= runtime.gears()) return;
+  const uint64_t excess = last_.used - std::min(last_.used, last_.lines.warn);
   while (gear + 1 < runtime.gears() && runtime.plan.total - runtime.plan_bytes(gear) < excess) ++gear;
   shift(gear, begin(Kind::shrink, reason));
   no_growth_before_ = seconds(Clock::now() - began_) + guard_.policy().dwell;
@@ -186,21 +189,24 @@ Guarded::Then Guarded::pause() {
   action.planned = -int64_t(parts_.runtime.given_back());
   action.rss_after = memory_.resident();
   log_.add(action);
-  do {
+  // A stop that a smaller plan may have made needless is given as long as the policy takes to leave that level.
+  double stop_after = guard_.can_shrink() ? 1.5 * guard_.policy().pause_dwell + 0.2 : 0;
+  for (;;) {
+    if (guard_.level() >= Level::shrink) shrink(last_.reason());  // at rest it costs nothing
+    const double waited = seconds(Clock::now() - before);
+    if (guard_.level() < Level::pause || parts_.stop.requested()) break;
+    if (guard_.level() == Level::stop && waited >= stop_after) {
+      parts_.record.phase("train");
+      log_.add(begin(Kind::stop, last_.reason()));
+      return Then::stop;
+    }
     sleep_for(std::max(0.0, seconds(next_ - Clock::now())));
     look();
-  } while (guard_.level() == Level::pause && !parts_.stop.requested());
+  }
   due_.reset(), eased_ = false;
   parts_.record.phase("train");
-  if (guard_.level() == Level::stop) {
-    action = begin(Kind::stop, last_.reason());
-    log_.add(action);
-    return Then::stop;
-  }
   action = begin(Kind::resume, last_.reason());
   action.seconds = seconds(Clock::now() - before);
-  if (guard_.level() == Level::shrink)
-    shrink(last_.reason(), last_.used - std::min(last_.used, last_.lines.warn));
   action.planned = int64_t(parts_.runtime.given_back());
   parts_.runtime.wake();
   action.rss_after = memory_.resident();

@@ -51,7 +51,7 @@ class Guarded {
   void look();
   void judge_floor();
   GuardAction begin(GuardAction::Kind kind, std::string_view reason) const;
-  void shrink(std::string_view reason, uint64_t excess);
+  void shrink(std::string_view reason);
   size_t gear_with_room();
   void shift(size_t gear, GuardAction action);
   Then pause();

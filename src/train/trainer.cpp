@@ -349,7 +349,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   store_->wait();
   // Counted before anything below allocates: reporting is no part of the loop.
   TrainResult result;
-  if (allocations_counted() && iterations > start_.state.step)
+  if (allocations_counted() && warm_rss_ > 0)
     result.allocations_after_warmup = allocations() - warm_allocations_;
   result.rss_after_warmup = warm_rss_;
   result.rss_end = memory_.resident();
