@@ -110,7 +110,7 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
   iteration_ = iterations_done;
   const std::optional<Level> due = std::exchange(due_, std::nullopt);
   const auto asked = std::exchange(asked_, GuardRequests::Asked::nothing);
-  if (std::exchange(eased_, false) && last_.level < Level::shrink)
+  if (std::exchange(eased_, false) && last_.used < last_.lines.shrink)
     log_.add(begin(Kind::eased, last_.reason()));
   if (asked == GuardRequests::Asked::shrink) shrink("asked from outside");
   if (asked == GuardRequests::Asked::grow) no_growth_before_ = 0;
@@ -190,12 +190,13 @@ Guarded::Then Guarded::pause() {
   action.rss_after = memory_.resident();
   log_.add(action);
   // A stop that a smaller plan may have made needless is given as long as the policy takes to leave that level.
-  double stop_after = guard_.can_shrink() ? 1.5 * guard_.policy().pause_dwell + 0.2 : 0;
-  for (;;) {
+  const double stop_after = guard_.can_shrink() ? 1.5 * guard_.policy().pause_dwell + 0.2 : 0;
+  for (bool felt = false;; felt = true) {
     if (guard_.level() >= Level::shrink) shrink(last_.reason());  // at rest it costs nothing
     const double waited = seconds(Clock::now() - before);
     if (guard_.level() < Level::pause || parts_.stop.requested()) break;
-    if (guard_.level() == Level::stop && waited >= stop_after) {
+    const bool in_vain = felt && last_.used >= last_.lines.stop && !guard_.can_shrink();
+    if (guard_.level() == Level::stop && (in_vain || waited >= stop_after)) {
       parts_.record.phase("train");
       log_.add(begin(Kind::stop, last_.reason()));
       return Then::stop;

@@ -6,8 +6,8 @@ from harness import *
 
 LIMIT = 300_000_000
 # A warm-up without end: the learning rate of a step does not depend on how many follow.
-SHAPE = ["--layers", 4, "--dim", 64, "--heads", 4, "--context", 128, "--lr", 0.3, "--warmup", 100000]
-MODEL = [*SHAPE, "--batch", 96, "--micro-batch", 96]
+SHAPE = ["--layers", 4, "--dim", 32, "--heads", 2, "--context", 64, "--lr", 0.3, "--warmup", 100000]
+MODEL = [*SHAPE, "--batch", 384, "--micro-batch", 384]
 QUIET = ["--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 0, "--log-every", 1, "--json"]
 POLICY = 'dwell = "1s"\nshrink_patience = "1s"\npause_bound = "4s"\npause_dwell = "0.5s"\nprediction_horizon = "0s"\n'
 
@@ -38,7 +38,7 @@ with Temporary() as place, Group(LIMIT) as group:
     policy.write_text(POLICY)
 
     # What cannot fit is refused at once, with a line that would.
-    refused = run(place.path, "train", *SHAPE, "--batch", 192, "--micro-batch", 192, *QUIET, "--out", place.path / "x", expect=2,
+    refused = run(place.path, "train", *SHAPE, "--batch", 768, "--micro-batch", 768, *QUIET, "--out", place.path / "x", expect=2,
                   program=group.inside([PROGRAM]))  # fmt: skip
     assert refused.err.count("\n") == 1 and "--memory 2" in refused.err and not (place.path / "x").exists(), refused
     print(refused.err.strip())
@@ -68,8 +68,8 @@ with Temporary() as place, Group(LIMIT) as group:
     assert first < back < kinds.index("stop"), kinds
     for action in actions:
         assert action["as_planned"], action
-    assert actions[first]["planned_bytes"] < -40e6 and actions[first]["micro_batch"] < 96, actions[first]
-    assert actions[back]["micro_batch"] == 96, actions[back]
+    assert actions[first]["planned_bytes"] < -40e6 and actions[first]["micro_batch"] < 384, actions[first]
+    assert actions[back]["micro_batch"] == 384, actions[back]
     assert result["allocations_after_warmup"] in (0, None), result["allocations_after_warmup"]
     stopped = result["iterations"]
     assert checkpoints(disturbed)[-1] == stopped, (checkpoints(disturbed), stopped)
