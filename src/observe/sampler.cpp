@@ -22,7 +22,7 @@ uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 Sampler::Sampler(const proc::Files& files, ProcessTree tree, const SamplerOptions& options)
     : files_(files), tree_(std::move(tree)), options_(options), credit_(options.first_credit) {
-  if (options_.gpu) gpu_ = gpu::open_gpu();
+  if (options_.gpu && options_.system) gpu_ = gpu::open_gpu();
 }
 
 const Snapshot& Sampler::sample(double now) {
@@ -31,7 +31,7 @@ const Snapshot& Sampler::sample(double now) {
   last_ = snapshot_.time = now;
   follow(now);
   spend_budget(now);
-  read_system(now);
+  if (options_.system) read_system(now);
   total();
   return snapshot_;
 }
@@ -164,9 +164,11 @@ void Sampler::spend_budget(double now) {
 
 void Sampler::read_details(Process& process, Tracked& tracked, double now) {
   int pid = process.id.pid;
-  if (files_.read(pid, "cmdline", text_, 8192) == proc::Read::ok && !text_.empty())
-    process.command = display_command(proc::parse_cmdline(text_));
-  process.descriptors = files_.descriptors(pid);
+  if (options_.arguments) {
+    if (files_.read(pid, "cmdline", text_, 8192) == proc::Read::ok && !text_.empty())
+      process.command = display_command(proc::parse_cmdline(text_));
+    process.descriptors = files_.descriptors(pid);
+  }
   Reading& reading = tracked.reading;
   proc::Smaps sum;
   proc::Read result = files_.smaps(pid, sum);

@@ -21,6 +21,8 @@ struct SamplerOptions {
   double pss_share = 0.005;     // of the time, spent on reading PSS and other details
   double first_credit = 0.050;  // seconds that may be spent at once at the start
   bool gpu = true;
+  bool system = true;     // limits, pressure and GPU memory of the machine
+  bool arguments = true;  // each process's command line and open files; reading them allocates
 };
 
 class Sampler {
@@ -30,7 +32,7 @@ class Sampler {
   const Snapshot& sample(double now);
   // Reads every PSS whatever it costs; for the sample that ends a watch or must be exact.
   const Snapshot& sample_exactly(double now);
-  const ProcessTree& tree() const { return tree_; }
+  ProcessTree& tree() { return tree_; }
   const gpu::Gpu* gpu() const { return gpu_.get(); }
 
  private:

@@ -20,10 +20,17 @@ bool ProcessTree::is_member(int pid) const {
   return known && known->member;
 }
 
+void ProcessTree::add_session(int session) {
+  if (std::find(sessions_.begin(), sessions_.end(), session) == sessions_.end()) sessions_.push_back(session);
+}
+
 bool ProcessTree::belongs(const proc::Stat& stat) const {
-  if (stat.id.pid == self_) return false;
+  auto has = [&](const auto& sessions) {
+    return std::find(sessions.begin(), sessions.end(), stat.session) != sessions.end();
+  };
+  if (stat.id.pid == self_ || (stat.session > 0 && has(left_out_))) return false;
   if (adopt_ && stat.parent == self_) return true;
-  return is_member(stat.parent) || sessions_.count(stat.session) > 0;
+  return is_member(stat.parent) || has(sessions_);
 }
 
 const std::vector<proc::Stat>& ProcessTree::scan() {
@@ -57,23 +64,24 @@ const std::vector<proc::Stat>& ProcessTree::scan() {
   known_.swap(next_);
 
   for (const proc::Stat& stat : members_)
-    if (stat.session == stat.id.pid) sessions_.insert(stat.session);
+    if (stat.session == stat.id.pid) add_session(stat.session);
   for (bool grown = true; grown;) {
     grown = false;
     for (proc::Stat& stat : newcomers_) {
       if (stat.id.pid == 0 || !belongs(stat)) continue;
       const_cast<Known*>(find(stat.id.pid))->member = true;
-      if (stat.session == stat.id.pid) sessions_.insert(stat.session);
+      if (stat.session == stat.id.pid) add_session(stat.session);
       members_.push_back(std::move(stat));
       stat.id.pid = 0;
       grown = true;
     }
   }
   // A session outlives its leader in its members; one without any is over and its number may be used again.
-  std::set<int> sessions;
-  for (const proc::Stat& stat : members_)
-    if (sessions_.count(stat.session)) sessions.insert(stat.session);
-  sessions_.swap(sessions);
+  next_sessions_.clear();
+  for (int session : sessions_)
+    if (std::any_of(members_.begin(), members_.end(), [&](auto& stat) { return stat.session == session; }))
+      next_sessions_.push_back(session);
+  sessions_.swap(next_sessions_);
   std::sort(members_.begin(), members_.end(), [](auto& a, auto& b) { return a.id < b.id; });
   return members_;
 }

@@ -1,7 +1,7 @@
 // Which processes belong to the watched tree. A member stays one through exec, reparenting and the death of
 // its parents; a pid that comes back with another start time is somebody else.
 #pragma once
-#include <set>
+#include <array>
 #include <vector>
 
 #include "platform/proc.hpp"
@@ -17,6 +17,8 @@ class ProcessTree {
   // Reads the process table once; the living members, zombies included, by pid. Valid until the next scan.
   const std::vector<proc::Stat>& scan();
   bool is_member(int pid) const;
+  // Processes of this session are never members: those we start ourselves.
+  void leave_out_session(int session) { left_out_[left_out_next_++ % left_out_.size()] = session; }
 
  private:
   struct Known {
@@ -24,6 +26,7 @@ class ProcessTree {
     bool member = false;
   };
   bool belongs(const proc::Stat& stat) const;
+  void add_session(int session);
   const Known* find(int pid) const;
 
   const proc::Files& files_;
@@ -35,7 +38,10 @@ class ProcessTree {
   std::vector<int> pids_;
   std::vector<Known> known_, next_;
   std::vector<proc::Stat> members_, newcomers_;
-  std::set<int> sessions_;  // begun by members: a daemon is found by it though its parents are gone
+  std::array<int, 16> left_out_{};
+  size_t left_out_next_ = 0;
+  std::vector<int> sessions_,
+      next_sessions_;  // begun by members: a daemon is found by it though its parents are gone
 };
 
 }  // namespace plimsoll::observe

@@ -71,11 +71,16 @@ Files::~Files() { close(folder_); }
 
 void Files::list(std::vector<int>& pids) const {
   pids.clear();
-  DIR* folder = fdopendir(openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return;
-  while (dirent* entry = readdir(folder))
-    if (auto pid = text::number<int>(entry->d_name); pid && *pid > 0) pids.push_back(*pid);
-  closedir(folder);
+  Descriptor folder(folder_, ".", O_DIRECTORY);
+  // Not readdir: a caller that may not allocate gets by with what `pids` has room for.
+  alignas(dirent64) char entries[16384];
+  ssize_t got;
+  while ((got = getdents64(folder.number, entries, sizeof entries)) > 0)
+    for (ssize_t at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      if (auto pid = text::number<int>(entry->d_name); pid && *pid > 0) pids.push_back(*pid);
+      at += entry->d_reclen;
+    }
   std::sort(pids.begin(), pids.end());
 }
 

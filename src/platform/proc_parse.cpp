@@ -20,7 +20,9 @@ std::optional<Stat> parse_stat(std::string_view content) {
   auto pid = number<int>(next_word(before));
   if (!pid || *pid <= 0) return std::nullopt;
   stat.id.pid = *pid;
-  stat.name = content.substr(open + 1, close - open - 1);
+  // No process has a longer name; the kernel's own workers do, and nobody asks for those.
+  constexpr size_t longest_name = 15;
+  stat.name = content.substr(open + 1, std::min(close - open - 1, longest_name));
 
   std::string_view rest = content.substr(close + 1);
   std::string_view state = next_word(rest);

@@ -46,7 +46,7 @@ TEST(ProcParse, WhatIsNotAStatIsRefused) {
 RC_GTEST_PROP(ProcParse, AnyNameComesBack, (std::string name)) {
   auto stat = parse_stat("5 (" + name + ")" + fields);
   RC_ASSERT(stat.has_value());
-  RC_ASSERT(stat->name == name);
+  RC_ASSERT(stat->name == name.substr(0, 15));
 }
 
 TEST(ProcParse, SmapsAddsMappingsUp) {
