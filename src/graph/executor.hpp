@@ -1,6 +1,7 @@
 // Replays the lists of a planned graph over one mapping. Everything is resolved when it is made: addresses, parts,
 // backends; a replay allocates nothing, dispatches nothing but the node's own kernel.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -22,30 +23,40 @@ class Executor {
   // plan's table of places (the plan itself may be moved).
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
-  float* data(ValueId id) const {
-    return reinterpret_cast<float*>(memory_ + places_[static_cast<size_t>(id)].offset);
+  // Where the value lives; with lanes, the copy of `lane`.
+  float* data(ValueId id, int lane = 0) const {
+    const Place& place = places_[static_cast<size_t>(id)];
+    return reinterpret_cast<float*>(memory_ + place.offset + place.lane_stride * static_cast<uint64_t>(lane));
   }
-  int32_t* tokens(ValueId id) const { return reinterpret_cast<int32_t*>(data(id)); }
+  int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
 
-  // Runs the list once: before each micro-batch `fill(micro)` writes its input. Where it returns false the run is
-  // abandoned and so is this: parameters and moments, which only the nodes after the loop change, are as before.
+  // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
+  // it returns false the run is abandoned and so is this: parameters and moments, which only the nodes after the loop
+  // change, are as before.
   template <typename Fill>
   bool run(int list, Moment now, Fill&& fill) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
-    for (int micro = 0; micro < bound.repeats; ++micro) {
+    for (int micro = 0; micro < bound.repeats; ++now.round) {
       now.micro = micro;
-      if constexpr (std::is_same_v<decltype(fill(micro)), bool>) {
-        if (!fill(micro)) return false;
-      } else {
-        fill(micro);
+      const int lanes = std::min(bound.lanes, bound.repeats - micro);
+      for (int lane = 0; lane < lanes; ++lane, ++micro) {
+        if constexpr (std::is_same_v<decltype(fill(micro, lane)), bool>) {
+          if (!fill(micro, lane)) return false;
+        } else {
+          fill(micro, lane);
+        }
       }
-      replay(bound, 0, bound.loop_end, now);
+      if (bound.lanes == 1)
+        replay(bound, 0, bound.loop_end, now);
+      else
+        replay_lanes(bound, lanes, now);
     }
-    replay(bound, bound.loop_end, bound.steps.size(), now);
+    if (bound.lanes > 1) add_lanes(bound);
+    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now);
     return true;
   }
   void run(int list, const Moment& now) {
-    run(list, now, [](int) {});
+    run(list, now, [](int, int) {});
   }
 
  private:
@@ -55,14 +66,24 @@ class Executor {
     int parts;
   };
   struct Bound {
-    std::vector<Step> steps;
-    size_t loop_end = 0;
-    int repeats = 1;
+    std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes
+    size_t loop_end = 0, rest = 0;
+    int repeats = 1, lanes = 1;
+    Handed handed;
     std::vector<std::unique_ptr<float*[]>> pointers;
     std::vector<std::unique_ptr<Type[]>> types;
   };
+  float* scratch(int slot) const {
+    return reinterpret_cast<float*>(memory_ + scratch_offset_ +
+                                    scratch_per_thread_ * static_cast<uint64_t>(slot));
+  }
+  void bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
+            const Options& options);
   void replay(const Bound& bound, size_t begin, size_t end, const Moment& now);
+  void replay_lanes(const Bound& bound, int lanes, const Moment& now);
+  void add_lanes(const Bound& bound);
 
+  const kernels::Table* kernels_;
   const Place* places_;
   uint64_t scratch_offset_, scratch_per_thread_;
   Pool* pool_;

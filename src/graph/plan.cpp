@@ -10,11 +10,15 @@ namespace {
 
 uint64_t aligned(uint64_t bytes) { return (bytes + plan_alignment - 1) / plan_alignment * plan_alignment; }
 
+// Where a list's loop runs in lanes: what every lane has for itself during the loop, what it hands on, what comes after.
+enum class Part : uint8_t { lane, handed, rest };
+
 struct Interval {
   ValueId id;
   int first, last;
   uint64_t bytes;
-  uint64_t offset = 0;
+  Part part = Part::rest;
+  uint64_t offset = 0, stride = 0;
 };
 
 // When each storage of one list is alive. Views count as touches of their base; an output that takes over a dying
@@ -80,19 +84,27 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
     place.list = list_index;
     if (place.storage != no_value) continue;
     place.storage = static_cast<ValueId>(i);
-    intervals.push_back(
-        {static_cast<ValueId>(i), touch[i].first, touch[i].last, aligned(value.type.bytes())});
+    const Touch& t = touch[i];
+    const Part part = list.lanes == 1 || !t.in_loop                ? Part::rest
+                      : t.after_loop || value.keep == Keep::to_end ? Part::handed
+                                                                   : Part::lane;
+    intervals.push_back({static_cast<ValueId>(i), t.first, t.last, aligned(value.type.bytes()), part});
   }
   return intervals;
 }
 
-uint64_t peak(const std::vector<Interval>& intervals, int& when) {
+// Bytes of all lanes' copies.
+uint64_t held(const Interval& interval, int lanes) {
+  return interval.part == Part::rest ? interval.bytes : interval.bytes * static_cast<uint64_t>(lanes);
+}
+
+uint64_t peak(const std::vector<Interval>& intervals, int lanes, int& when) {
   int nodes = 0;
   for (const Interval& i : intervals) nodes = std::max(nodes, i.last + 1);
   std::vector<int64_t> change(static_cast<size_t>(nodes) + 1);
   for (const Interval& i : intervals) {
-    change[static_cast<size_t>(i.first)] += static_cast<int64_t>(i.bytes);
-    change[static_cast<size_t>(i.last) + 1] -= static_cast<int64_t>(i.bytes);
+    change[static_cast<size_t>(i.first)] += static_cast<int64_t>(held(i, lanes));
+    change[static_cast<size_t>(i.last) + 1] -= static_cast<int64_t>(held(i, lanes));
   }
   int64_t live = 0, most = 0;
   when = 0;
@@ -128,6 +140,7 @@ uint64_t place(std::vector<Interval>& intervals, const std::vector<int>& order) 
 
 // Tries several orders, then disturbs the best one, until the bound is met or the tries are used up.
 uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
+  if (intervals.empty()) return 0;
   std::vector<int> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   auto by = [&](auto key) {
@@ -168,6 +181,33 @@ uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
   return place(intervals, best_order);
 }
 
+// Lays out a list whose loop runs in lanes: blocks of what is handed on, then the lanes' own regions, whose place the
+// nodes after the loop use again. Returns the height.
+uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t lanes, Effort effort, Handed& handed) {
+  std::vector<Interval> own, rest, out;
+  for (Interval& i : intervals) {
+    if (i.part != Part::handed) {
+      (i.part == Part::lane ? own : rest).push_back(i);
+      continue;
+    }
+    i.offset = handed.bytes;
+    handed.bytes += i.bytes;
+    out.push_back(i);
+  }
+  int when = 0;
+  const uint64_t region = pack(own, peak(own, 1, when), effort),
+                 after = pack(rest, peak(rest, 1, when), effort);
+  for (Interval& i : out) i.stride = handed.bytes;
+  for (Interval& i : own) i.stride = region;
+  for (auto* group : {&own, &rest})
+    for (Interval& i : *group) {
+      i.offset += handed.bytes * lanes;
+      out.push_back(i);
+    }
+  intervals = std::move(out);
+  return handed.bytes * lanes + std::max(region * lanes, after);
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, int threads, Effort effort) {
@@ -186,17 +226,23 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
   for (size_t l = 0; l < graph.lists().size(); ++l) {
     auto intervals = lifetimes(graph, static_cast<int>(l), plan.at);
     int when = 0;
-    const uint64_t bound = peak(intervals, when);
+    const int lanes = graph.lists()[l].lanes;
+    const uint64_t bound = peak(intervals, lanes, when);
     if (bound > most_live || l == 0) {
       most_live = bound;
       live_roles = {};
       for (const Interval& i : intervals)
-        if (i.first <= when && when <= i.last) live_roles[static_cast<size_t>(graph[i.id].role)] += i.bytes;
+        if (i.first <= when && when <= i.last)
+          live_roles[static_cast<size_t>(graph[i.id].role)] += held(i, lanes);
     }
-    plan.transient = std::max(plan.transient, intervals.empty() ? 0 : pack(intervals, bound, effort));
+    Handed handed{plan.persistent, 0};
+    plan.transient = std::max(
+        plan.transient, lanes == 1 ? pack(intervals, bound, effort)
+                                   : pack_lanes(intervals, static_cast<uint64_t>(lanes), effort, handed));
+    plan.handed.push_back(handed);
     for (const Interval& i : intervals)
       plan.at[static_cast<size_t>(i.id)] = {
-          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id};
+          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id, i.stride};
     for (const Node& node : graph.lists()[l].nodes()) {
       std::vector<Type> in, out;
       for (ValueId id : node.in) in.push_back(graph[id].type);
@@ -216,7 +262,8 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
              root.list,
              root.first,
              root.last,
-             storage};
+             storage,
+             root.lane_stride};
   }
   for (size_t r = 0; r < role_count; ++r) plan.by_role[r] += live_roles[r];
   const uint64_t scratch = plan.scratch_per_thread * static_cast<uint64_t>(threads);
@@ -230,6 +277,22 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
   return plan;
 }
 
+namespace {
+
+// Whether any lane's copy of `x` shares a byte with any lane's copy of `y`; with `across`, only copies of different lanes.
+bool share_bytes(const Place& x, const Place& y, int lanes, bool across) {
+  for (int a = 0; a < (x.lane_stride ? lanes : 1); ++a)
+    for (int b = 0; b < (y.lane_stride ? lanes : 1); ++b) {
+      if (across && a == b) continue;
+      const uint64_t p = x.offset + x.lane_stride * static_cast<uint64_t>(a),
+                     q = y.offset + y.lane_stride * static_cast<uint64_t>(b);
+      if (p < q + y.bytes && q < p + x.bytes) return true;
+    }
+  return false;
+}
+
+}  // namespace
+
 std::string find_overlap(const Graph& graph, const Plan& plan) {
   std::vector<ValueId> roots;
   for (size_t i = 0; i < plan.at.size(); ++i)
@@ -239,14 +302,18 @@ std::string find_overlap(const Graph& graph, const Plan& plan) {
       const Place &x = plan.at[static_cast<size_t>(roots[a])], &y = plan.at[static_cast<size_t>(roots[b])];
       const bool together =
           x.list < 0 || y.list < 0 || (x.list == y.list && x.first <= y.last && y.first <= x.last);
-      const bool share = x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
-      if (together && share)
+      const int lanes = x.list < 0 ? 1 : graph.lists()[static_cast<size_t>(x.list)].lanes;
+      // Lanes do not keep step: what two of them write must never meet.
+      const bool apart = x.list >= 0 && x.list == y.list && x.lane_stride && y.lane_stride;
+      if ((together && share_bytes(x, y, lanes, false)) || (apart && share_bytes(x, y, lanes, true)))
         return fmt::format("{} and {} are alive together and share bytes", graph[roots[a]].name,
                            graph[roots[b]].name);
     }
   for (ValueId id : roots) {
     const Place& place = plan.at[static_cast<size_t>(id)];
-    if (place.offset + place.bytes > plan.scratch_offset)
+    const int lanes = place.list < 0 ? 1 : graph.lists()[static_cast<size_t>(place.list)].lanes;
+    if (place.offset + place.lane_stride * static_cast<uint64_t>(lanes - 1) + place.bytes >
+        plan.scratch_offset)
       return fmt::format("{} reaches beyond the plan", graph[id].name);
   }
   return {};

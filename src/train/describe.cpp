@@ -69,9 +69,10 @@ void describe_run(Progress& progress, const Settings& s, const Runtime& runtime,
   progress.note(fmt::format("Data: {}{}", corpus.description(),
                             floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
   progress.note(fmt::format(
-      "Gemm: {} | Threads: {} | Batch: {} x {}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
+      "Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
       s.accumulate,
-      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "", folder));
+      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "",
+      s.lanes > 1 ? fmt::format(" in {} lanes", s.lanes) : "", folder));
   progress.note(plan_table(runtime.plan));
 }
 

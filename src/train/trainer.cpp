@@ -143,7 +143,9 @@ std::unique_ptr<Corpus> corpus_for(Start& start) {
 std::optional<Way> draw_line(Start& start) {
   Settings& settings = start.state.settings;
   if (settings.memory.empty()) {
-    settings.micro_batch = static_cast<int>(program_options(settings, start.state.vocab).batch);
+    const ProgramOptions options = program_options(settings, start.state.vocab);
+    settings.micro_batch = static_cast<int>(options.batch);
+    settings.lanes = options.lanes;
     return std::nullopt;
   }
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
@@ -227,9 +229,9 @@ std::optional<double> Trainer::step(uint64_t done) {
   const size_t tokens = size_t(rows) * size_t(settings_.context + 1);
   const Moment now{
       .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
-  const bool ended = runtime_.executor.run(program.train, now, [&](int micro) {
+  const bool ended = runtime_.executor.run(program.train, now, [&](int micro, int lane) {
     if (guard_ && guard_->wants(micro == 0)) return false;
-    batches_.fill(done, micro * rows, {runtime_.executor.tokens(program.tokens), tokens});
+    batches_.fill(done, micro * rows, {runtime_.executor.tokens(program.tokens, lane), tokens});
     return true;
   });
   return ended ? std::optional<double>(*runtime_.executor.data(program.loss)) : std::nullopt;

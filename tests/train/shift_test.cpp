@@ -41,12 +41,12 @@ struct Rehearsal {
   }
   double step() {
     const int rows = runtime.micro_batch(runtime.gear());
-    runtime.executor.run(
-        runtime.program.train, {.step = done, .learning_rate = 1e-3f, .seed = settings.seed}, [&](int micro) {
-          batches.fill(
-              done, micro * rows,
-              {runtime.executor.tokens(runtime.program.tokens), size_t(rows) * size_t(settings.context + 1)});
-        });
+    runtime.executor.run(runtime.program.train, {.step = done, .learning_rate = 1e-3f, .seed = settings.seed},
+                         [&](int micro, int lane) {
+                           batches.fill(done, micro * rows,
+                                        {runtime.executor.tokens(runtime.program.tokens, lane),
+                                         size_t(rows) * size_t(settings.context + 1)});
+                         });
     ++done;
     return *runtime.executor.data(runtime.program.loss);
   }
@@ -57,10 +57,14 @@ struct Rehearsal {
   uint64_t done = 0;
 };
 
-TEST(Shift, EveryGearComputesTheSameStep) {
-  Rehearsal whole(model()), shifting(model());
+class ShiftInLanes : public testing::TestWithParam<int> {};
+
+TEST_P(ShiftInLanes, EveryGearComputesTheSameStep) {
+  Settings s = model();
+  s.lanes = s.threads = GetParam();
+  Rehearsal whole(s), shifting(s);
   ASSERT_GE(shifting.runtime.gears(), 3u);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 30; ++i) {
     shifting.runtime.shift(size_t(i / 3) % shifting.runtime.gears());
     ASSERT_NEAR(whole.step(), shifting.step(), 1e-5) << "step " << i << " gear " << shifting.runtime.gear();
   }
@@ -68,6 +72,8 @@ TEST(Shift, EveryGearComputesTheSameStep) {
   const Evaluation windows = Evaluation::subset(whole.corpus, 64, 20);
   EXPECT_NEAR(evaluate(whole.runtime, windows), evaluate(shifting.runtime, windows), 1e-5);
 }
+
+INSTANTIATE_TEST_SUITE_P(Lanes, ShiftInLanes, testing::Values(1, 2));
 
 TEST(Shift, ThereAndBackLeavesNoTraceInTheBits) {
   Rehearsal whole(model()), shifted(model());
@@ -115,7 +121,7 @@ TEST(Shift, AnAbandonedStepChangesNothing) {
     Runtime& runtime = disturbed.runtime;
     const bool ended =
         runtime.executor.run(runtime.program.train, {.step = disturbed.done, .learning_rate = 1e-3f},
-                             [&](int micro) { return micro < i; });
+                             [&](int micro, int) { return micro < i; });
     ASSERT_FALSE(ended);
     ASSERT_EQ(whole.step(), disturbed.step());
   }
@@ -159,6 +165,10 @@ TEST(SmallerSteps, AreDivisorsOfTheBatchAndFollowTheFactor) {
   windows.clear();
   for (const ProgramOptions& o : smaller_steps(s, 35, 0.99)) windows.push_back(o.batch);
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 4, 3, 2, 1, 1}));
+  s.lanes = 2, s.accumulate = 4;
+  std::vector<int> lanes;
+  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5)) lanes.push_back(o.lanes);
+  EXPECT_EQ(lanes, (std::vector<int>{2, 2, 2, 1, 1}));
 }
 
 }  // namespace
