@@ -89,7 +89,8 @@ void Guard::feel_pressure(const Reading& reading, Wanted& wanted) {
 void Guard::confine(Wanted& wanted) const {
   if (wanted.level == Level::shrink && !can_shrink_)
     wanted.level = wanted.cause == Cause::pressure ? Level::pause : Level::warn;
-  if (wanted.level == Level::pause && !may_pause_) wanted.level = can_shrink_ ? Level::shrink : Level::warn;
+  // After a stop there is nothing left that a pause could spare.
+  if (wanted.level == Level::pause && (!may_pause_ || level_ == Level::stop)) wanted.level = can_shrink_ ? Level::shrink : Level::warn;
 }
 
 void Guard::shrink_before_pause(const Reading& reading, const Lines& lines, Wanted& wanted) const {

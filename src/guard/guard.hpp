@@ -24,10 +24,10 @@ struct Reading {
   int source = 0;      // which limit it is; growth is not carried from one to another
   // Percent of the last 10 s in which all tasks waited for memory; 0 where the kernel does not say.
   double pressure = 0;
-  std::optional<uint64_t> own;             // of `used`, held by what is guarded
-  std::optional<double> leak_rate;         // bytes a second, where the verdict is a leak
-  std::optional<double> leak_per_step;     // bytes a step, likewise
-  std::optional<double> steps_per_second;  // to say "after 1,200 steps"
+  std::optional<uint64_t> own = {};             // of `used`, held by what is guarded
+  std::optional<double> leak_rate = {};         // bytes a second, where the verdict is a leak
+  std::optional<double> leak_per_step = {};     // bytes a step, likewise
+  std::optional<double> steps_per_second = {};  // to say "after 1,200 steps"
 };
 
 enum class Cause { calm, use, growth, prediction, leak, pressure, bound, alone };

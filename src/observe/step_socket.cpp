@@ -41,11 +41,22 @@ StepSocket::~StepSocket() {
   rmdir(folder_.c_str());
 }
 
-bool StepSocket::receive(std::string& text) {
-  text.resize(1024);
-  ssize_t got = recv(descriptor_, text.data(), text.size(), 0);
-  text.resize(got < 0 ? 0 : size_t(got));
-  return got >= 0;
+bool StepSocket::Sender::operator==(const Sender& other) const {
+  return length == other.length && std::memcmp(&address, &other.address, length) == 0;
+}
+
+std::optional<std::string_view> StepSocket::receive(Sender& sender) {
+  sender.length = sizeof sender.address;
+  ssize_t got = recvfrom(descriptor_, buffer_.data(), buffer_.size(), 0,
+                         reinterpret_cast<sockaddr*>(&sender.address), &sender.length);
+  if (got < 0) return std::nullopt;
+  return std::string_view(buffer_.data(), size_t(got));
+}
+
+int StepSocket::send(const Sender& to, std::string_view text) const {
+  ssize_t put = sendto(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                       reinterpret_cast<const sockaddr*>(&to.address), to.length);
+  return put < 0 ? errno : 0;
 }
 
 }  // namespace plimsoll::observe

@@ -25,12 +25,12 @@ void ProcessTree::add_session(int session) {
 }
 
 bool ProcessTree::belongs(const proc::Stat& stat) const {
-  auto has = [&](const auto& sessions) {
-    return std::find(sessions.begin(), sessions.end(), stat.session) != sessions.end();
+  auto has = [](const auto& numbers, int number) {
+    return number > 0 && std::find(numbers.begin(), numbers.end(), number) != numbers.end();
   };
-  if (stat.id.pid == self_ || (stat.session > 0 && has(left_out_))) return false;
+  if (stat.id.pid == self_ || has(left_out_, stat.session) || has(left_out_, stat.id.pid)) return false;
   if (adopt_ && stat.parent == self_) return true;
-  return is_member(stat.parent) || has(sessions_);
+  return is_member(stat.parent) || has(sessions_, stat.session);
 }
 
 const std::vector<proc::Stat>& ProcessTree::scan() {

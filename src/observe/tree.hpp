@@ -17,7 +17,7 @@ class ProcessTree {
   // Reads the process table once; the living members, zombies included, by pid. Valid until the next scan.
   const std::vector<proc::Stat>& scan();
   bool is_member(int pid) const;
-  // Processes of this session are never members: those we start ourselves.
+  // Processes of this session and its leader are never members: those we start for ourselves.
   void leave_out_session(int session) { left_out_[left_out_next_++ % left_out_.size()] = session; }
 
  private:

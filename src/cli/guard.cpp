@@ -1,0 +1,67 @@
+// plimsoll guard: options in, observe::guard_tree out.
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/command.hpp"
+#include "guard/policy_settings.hpp"
+#include "observe/guarding.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+struct Text {
+  std::string limit, grace = "10s";
+  guard::PolicySources sources;
+  observe::GuardOptions options;
+};
+
+void run(Text& text) {
+  observe::GuardOptions& options = text.options;
+  if (options.command.empty() == (options.pid == 0))
+    fail_input("give exactly one of: a command after --, --pid P; see `plimsoll guard --help`");
+  if (options.pid < 0) fail_input("--pid {} is not a process; give a positive number", options.pid);
+  if (!text.limit.empty()) {
+    if (text.sources.command_line.contains("max_memory"))
+      fail_input("--limit and --max-memory are the same line; give only one of them");
+    text.sources.command_line["max_memory"] = text.limit;
+  }
+  options.policy = guard::resolve_policy(text.sources);
+  options.grace = parse_duration(text.grace);
+  exit_code = observe::guard_tree(options);
+}
+
+Command command(
+    45, "guard", "act on a program before it runs out of memory: warn, shrink, pause, stop",
+    "plimsoll guard -- python train.py\n"
+    "  plimsoll guard --limit 8GB --grace 30s -- make -j8\n"
+    "  plimsoll guard --pid 4711 --dry-run --json",
+    [](CLI::App& app) {
+      auto text = std::make_shared<Text>();
+      observe::GuardOptions& options = text->options;
+      app.add_option("command", options.command, "program to launch and guard, after --");
+      app.add_option("--pid", options.pid, "guard this process and all that descends from it");
+      app.add_option("--limit", text->limit,
+                     "a line for the program's own use, like 8GB or 80% of the limit that applies")
+          ->type_name("SIZE");
+      app.add_option("--policy", text->sources.file,
+                     "TOML file of the keys below; flags and environment override it")
+          ->type_name("FILE");
+      app.add_option("--grace", text->grace, "time between SIGTERM and SIGKILL (default 10s)")
+          ->type_name("TIME");
+      app.add_option("--hook", options.hook, "shell command to run at every change of level")
+          ->type_name("CMD");
+      app.add_option("--out", options.out, "record into this run file")->type_name("FILE");
+      app.add_flag("--dry-run", options.dry_run, "only say what would have been done");
+      app.add_flag("--json", options.json, "one JSON object on standard output at the end");
+      for (const guard::PolicyKey& key : guard::policy_keys()) {
+        CLI::callback_t remember = [text,
+                                    name = std::string(key.name)](const std::vector<std::string>& values) {
+          text->sources.command_line[name] = values.back();
+          return true;
+        };
+        app.add_option(key.flag(), remember, key.help)->expected(1)->type_name(key.wanted)->group("Policy");
+      }
+      app.callback([text] { run(*text); });
+    });
+
+}  // namespace
+}  // namespace plimsoll::cli

@@ -1,0 +1,15 @@
+// What a process needs that must act when memory runs out: its own pages locked, its turn at once, and not
+// to be the one the kernel kills. Each as far as permissions allow.
+#pragma once
+
+namespace plimsoll::platform {
+
+struct Vigilance {
+  bool locked = false;     // every page, now and later
+  bool preferred = false;  // scheduled before ordinary processes
+  bool protected_from_kill = false;
+};
+// Call after launching others: what is started later inherits the protection from the kernel's choice.
+Vigilance become_vigilant();
+
+}  // namespace plimsoll::platform
