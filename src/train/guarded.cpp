@@ -36,8 +36,7 @@ Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
     : parts_(parts),
       guard_(policy),
       headroom_(proc::Files(limit_roots()), getpid()),
-      log_(parts.record, parts.progress),
-      requests_(std::getenv("PLIMSOLL_SOCKET")) {
+      log_(parts.record, parts.progress) {
   guard_.can_shrink(parts_.runtime.gears() > 1);
 }
 
@@ -75,11 +74,20 @@ void Guarded::look() {
   last_ = guard_.observe(reading());
   if (last_.act) due_ = std::max(due_.value_or(Level::ok), last_.level);
   if (last_.changed && last_.level < last_.before) eased_ = true;
+  listen();
   may_grow_ = gear_with_room() < parts_.runtime.gear();
-  if (const auto asked = requests_.next(); asked != GuardRequests::Asked::nothing) asked_ = asked;
   double wait = std::max(last_.poll, seconds(Clock::now() - before) / share_for_looking);
-  if (requests_.listening()) wait = std::min(wait, longest_deafness);
+  if (outside_.connected()) wait = std::min(wait, longest_deafness);
   next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait));
+}
+
+// Says how far the run is; of what comes from outside the newest word counts.
+void Guarded::listen() {
+  if (iteration_) outside_.step(int64_t(iteration_));
+  while (const auto level = outside_.next()) {
+    asked_ = *level == "shrink";
+    outside_calm_ = *level == "ok";
+  }
 }
 
 // Judging allocates; it happens only when the floor has risen in a way that has to be explained.
@@ -93,8 +101,8 @@ void Guarded::judge_floor() {
 
 bool Guarded::wants(bool step_begins) {
   if (Clock::now() >= next_) look();
-  const bool urgent = (due_ && *due_ >= Level::shrink) || asked_ == GuardRequests::Asked::shrink;
-  return urgent || (step_begins && (due_ || eased_ || asked_ != GuardRequests::Asked::nothing || may_grow_));
+  const bool urgent = (due_ && *due_ >= Level::shrink) || asked_;
+  return urgent || (step_begins && (due_ || eased_ || may_grow_));
 }
 
 GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
@@ -109,11 +117,14 @@ GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
 Guarded::Then Guarded::act(uint64_t iterations_done) {
   iteration_ = iterations_done;
   const std::optional<Level> due = std::exchange(due_, std::nullopt);
-  const auto asked = std::exchange(asked_, GuardRequests::Asked::nothing);
+  const bool asked = std::exchange(asked_, false);
   if (std::exchange(eased_, false) && last_.used < last_.lines.shrink)
     log_.add(begin(Kind::eased, last_.reason()));
-  if (asked == GuardRequests::Asked::shrink) shrink("asked from outside");
-  if (asked == GuardRequests::Asked::grow) no_growth_before_ = 0;
+  if (asked) {
+    const uint64_t before = parts_.runtime.plan.total;
+    shrink("asked from outside");
+    outside_.shrunk(before - parts_.runtime.plan.total);
+  }
   if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
   if (due == Level::shrink) shrink(last_.reason());
   // What can still be made smaller need not stop yet: that takes milliseconds, and only its effect can tell.
@@ -123,7 +134,7 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
     return Then::stop;
   }
   // The look that found room may be a step old.
-  if (std::exchange(may_grow_, false) && !due && asked != GuardRequests::Asked::shrink)
+  if (std::exchange(may_grow_, false) && !due && !asked)
     if (const size_t gear = gear_with_room(); gear < parts_.runtime.gear())
       shift(gear, begin(Kind::grow, last_.reason()));
   return Then::go_on;
@@ -145,7 +156,7 @@ void Guarded::shrink(std::string_view reason) {
 size_t Guarded::gear_with_room() {
   const Runtime& runtime = parts_.runtime;
   const size_t now = runtime.gear();
-  if (now == 0 || last_.level >= Level::shrink || last_.seconds_to_line ||
+  if (now == 0 || !outside_calm_ || last_.level >= Level::shrink || last_.seconds_to_line ||
       seconds(Clock::now() - began_) < no_growth_before_)
     return now;
   const guard::Policy& policy = guard_.policy();

@@ -11,11 +11,11 @@
 
 #include "data/corpus.hpp"
 #include "guard/guard.hpp"
+#include "platform/guard_listener.hpp"
 #include "platform/headroom.hpp"
 #include "platform/memory.hpp"
 #include "platform/signals.hpp"
 #include "train/guard_log.hpp"
-#include "train/guard_requests.hpp"
 #include "train/own_floor.hpp"
 #include "train/runtime.hpp"
 
@@ -42,13 +42,17 @@ class Guarded {
   // After the checkpoint of a stop: whether it is safe.
   void stopped(bool saved);
 
-  void pace(double seconds_per_step) { step_seconds_ = seconds_per_step; }
+  // After every step.
+  void pace(uint64_t iterations_done, double seconds_per_step) {
+    iteration_ = iterations_done, step_seconds_ = seconds_per_step;
+  }
   GuardReport report() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   guard::Reading reading();
   void look();
+  void listen();
   void judge_floor();
   GuardAction begin(GuardAction::Kind kind, std::string_view reason) const;
   void shrink(std::string_view reason);
@@ -61,12 +65,13 @@ class Guarded {
   Headroom headroom_;
   OwnMemory memory_;
   GuardLog log_;
-  GuardRequests requests_;
+  GuardListener outside_;
   Clock::time_point began_ = Clock::now(), next_ = began_;
   guard::Decision last_;
   std::optional<guard::Level> due_;  // entered or asked for, not yet acted on
   bool eased_ = false, may_grow_ = false;
-  GuardRequests::Asked asked_ = GuardRequests::Asked::nothing;
+  bool asked_ = false;           // from outside, to shrink
+  bool outside_calm_ = true;     // nobody there, or nothing to fear
   double no_growth_before_ = 0;  // seconds since began_
   uint64_t iteration_ = 0;
   double step_seconds_ = 0;

@@ -443,8 +443,8 @@ TrainResult Trainer::run() {
       continue;
     }
     follow_median(median_step_, seconds_since(step_began));
-    if (guard_) guard_->pace(median_step_);
     if (done++ == first) first_step_seconds_ = seconds_since_process_start();
+    if (guard_) guard_->pace(done, median_step_);
     if (!std::isfinite(*loss)) return diverge(done, "its loss is no number");
     after_step(done, *loss);
     if (lost_) return diverge(done, no_numbers);

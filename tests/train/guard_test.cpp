@@ -1,9 +1,6 @@
-// The parts of the guard inside the trainer: what it is asked, what its log says, how its own floor is judged, and which
+// The parts of the guard inside the trainer: what its log says, how its own floor is judged, and which
 // policy the settings mean.
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,57 +10,10 @@
 #include "platform/allocations.hpp"
 #include "train/fitting.hpp"
 #include "train/guard_log.hpp"
-#include "train/guard_requests.hpp"
 #include "train/own_floor.hpp"
 
 namespace plimsoll {
 namespace {
-
-using Asked = GuardRequests::Asked;
-
-TEST(GuardRequests, OnlyOurLinesAreRequests) {
-  EXPECT_EQ(GuardRequests::parse(R"({"guard":"shrink"})"), Asked::shrink);
-  EXPECT_EQ(GuardRequests::parse("{ \"guard\" : \"shrink\", \"why\": \"x\" }\n"), Asked::shrink);
-  EXPECT_EQ(GuardRequests::parse(R"({"guard":"grow"})"), Asked::grow);
-  for (const char* other :
-       {"", "shrink", "{}", R"({"guard":"stop it"})", R"({"guard")", R"({"guard":"shrink)",
-        R"({"x":"guard","y":"shrink"})", "step 12", "\"guard\"\"shrink\""})
-    EXPECT_EQ(GuardRequests::parse(other), Asked::nothing) << other;
-}
-
-TEST(GuardRequests, SaysThatItListensAndHearsTheNewest) {
-  std::string folder = "/tmp/plimsoll-guard-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::string path = folder + "/socket";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const int guard = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(bind(guard, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  GuardRequests requests(path.c_str());
-  ASSERT_TRUE(requests.listening());
-  char hello[256];
-  sockaddr_un from{};
-  socklen_t length = sizeof from;
-  const ssize_t got = recvfrom(guard, hello, sizeof hello, 0, reinterpret_cast<sockaddr*>(&from), &length);
-  ASSERT_GT(got, 0);
-  EXPECT_NE(std::string_view(hello, size_t(got)).find("\"shrink\""), std::string_view::npos);
-  EXPECT_EQ(requests.next(), Asked::nothing);
-  auto say = [&](std::string_view text) {
-    return sendto(guard, text.data(), text.size(), 0, reinterpret_cast<sockaddr*>(&from), length) ==
-           ssize_t(text.size());
-  };
-  ASSERT_TRUE(say(R"({"guard":"grow"})"));
-  ASSERT_TRUE(say(R"({"guard":"shrink"})"));
-  ASSERT_TRUE(say("nonsense"));
-  EXPECT_EQ(requests.next(), Asked::shrink);
-  EXPECT_EQ(requests.next(), Asked::nothing);
-  close(guard);
-  EXPECT_EQ(requests.next(), Asked::nothing);
-  std::filesystem::remove_all(folder);
-  EXPECT_FALSE(GuardRequests(path.c_str()).listening());
-  EXPECT_FALSE(GuardRequests(nullptr).listening());
-}
 
 TEST(GuardAction, KnowsWhetherMemoryFellAsPlanned) {
   GuardAction action;
