@@ -76,7 +76,9 @@ void Guarded::look() {
   if (last_.changed && last_.level < last_.before) eased_ = true;
   listen();
   may_grow_ = gear_with_room() < parts_.runtime.gear();
-  double wait = std::max(last_.poll, seconds(Clock::now() - before) / share_for_looking);
+  // The cheapest look so far: one during which the system did something else says nothing.
+  look_cost_ = std::min(look_cost_, seconds(Clock::now() - before));
+  double wait = std::max(last_.poll, look_cost_ / share_for_looking);
   if (outside_.connected()) wait = std::min(wait, longest_deafness);
   next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait));
 }

@@ -74,7 +74,7 @@ class Guarded {
   bool outside_calm_ = true;     // nobody there, or nothing to fear
   double no_growth_before_ = 0;  // seconds since began_
   uint64_t iteration_ = 0;
-  double step_seconds_ = 0;
+  double step_seconds_ = 0, look_cost_ = 1e-3;
   std::optional<double> leak_rate_, leak_per_step_;
 };
 
