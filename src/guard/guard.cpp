@@ -90,7 +90,8 @@ void Guard::confine(Wanted& wanted) const {
   if (wanted.level == Level::shrink && !can_shrink_)
     wanted.level = wanted.cause == Cause::pressure ? Level::pause : Level::warn;
   // After a stop there is nothing left that a pause could spare.
-  if (wanted.level == Level::pause && (!may_pause_ || level_ == Level::stop)) wanted.level = can_shrink_ ? Level::shrink : Level::warn;
+  if (wanted.level == Level::pause && (!may_pause_ || level_ == Level::stop))
+    wanted.level = can_shrink_ ? Level::shrink : Level::warn;
 }
 
 void Guard::shrink_before_pause(const Reading& reading, const Lines& lines, Wanted& wanted) const {
@@ -102,13 +103,14 @@ void Guard::shrink_before_pause(const Reading& reading, const Lines& lines, Want
 
 // Every pause ends: by calm, or at its bound by stopping where use is the reason and by going on where
 // pressure alone is.
-void Guard::end_pause(const Reading& reading, const Lines& lines, Wanted& wanted) {
+void Guard::end_pause(const Reading& reading, Wanted& wanted) {
   forced_ = false;
   if (level_ < Level::pause && now_ - left_pause_ >= policy_.pause_bound) paused_ = 0;
   if (level_ != Level::pause) return;
   paused_ += step_;
   const bool full = wanted.level >= Level::pause && is_use(wanted.cause);
-  const bool alone = full && reading.own && *reading.own + margin(reading) >= lines.pause;
+  // Where others hold less than a tenth, nobody is left to bring relief while this one stands still.
+  const bool alone = full && reading.own && double(*reading.own) >= 0.9 * double(reading.used);
   if (alone && now_ - entered_ >= policy_.pause_alone) {
     wanted = {Level::stop, Cause::alone};
   } else if (paused_ >= policy_.pause_bound) {
@@ -152,7 +154,7 @@ Decision Guard::observe(const Reading& reading) {
   }
   confine(wanted);
   shrink_before_pause(reading, decision.lines, wanted);
-  end_pause(reading, decision.lines, wanted);
+  end_pause(reading, wanted);
   decision.act = enter(wanted);
   decision.level = level_, decision.changed = level_ != decision.before;
   decision.cause = decision.changed || decision.act ? wanted.cause : cause_;
@@ -166,7 +168,8 @@ Decision Guard::observe(const Reading& reading) {
 double Guard::next_poll(const Reading& reading, const Lines& lines) const {
   if (reading.limit == 0) return 1;
   const double fill = std::max(policy_.fastest_fill, rates_.fast());
-  const double left = double(reading.limit - std::min(reading.limit, reading.used)) / fill;
+  const uint64_t room = reading.limit - std::min(reading.limit, reading.used);
+  const double left = double(std::min(room, reading.room.value_or(room))) / fill;
   double next_line = double(reading.limit);
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn})
     if (lines.of(level) > reading.used) next_line = double(lines.of(level));

@@ -18,10 +18,11 @@ namespace plimsoll::guard {
 
 // How things stand at one moment, for the limit that is nearest to being reached.
 struct Reading {
-  double time = 0;     // seconds of a monotonic clock
-  uint64_t limit = 0;  // bytes; 0: nothing is known, which is never a reason to act
-  uint64_t used = 0;   // of it, without what the kernel would give back (page cache)
-  int source = 0;      // which limit it is; growth is not carried from one to another
+  double time = 0;                    // seconds of a monotonic clock
+  uint64_t limit = 0;                 // bytes; 0: nothing is known, which is never a reason to act
+  uint64_t used = 0;                  // of it, without what the kernel would give back (page cache)
+  std::optional<uint64_t> room = {};  // the least bytes left of any limit: a small one fills sooner
+  int source = 0;                     // which limit it is; growth is not carried from one to another
   // Percent of the last 10 s in which all tasks waited for memory; 0 where the kernel does not say.
   double pressure = 0;
   std::optional<uint64_t> own = {};             // of `used`, held by what is guarded
@@ -78,7 +79,7 @@ class Guard {
   void feel_pressure(const Reading& reading, Wanted& wanted);
   void confine(Wanted& wanted) const;
   void shrink_before_pause(const Reading& reading, const Lines& lines, Wanted& wanted) const;
-  void end_pause(const Reading& reading, const Lines& lines, Wanted& wanted);
+  void end_pause(const Reading& reading, Wanted& wanted);
   bool enter(const Wanted& wanted);  // whether what the level says is to be done now
   double next_poll(const Reading& reading, const Lines& lines) const;
   void explain(const Reading& reading, Decision& decision) const;

@@ -169,9 +169,11 @@ guard::Reading Guarding::reading(double time) {
   guard::Reading reading{.time = time,
                          .limit = state_.limit,
                          .used = state_.used,
+                         .room = state_.room,
                          .source = state_.source,
                          .pressure = state_.pressure,
                          .own = tree_->bytes};
+  if (line_) reading.room = std::min(state_.room, line_ - std::min(line_, tree_->bytes));
   if (line_ && double(tree_->bytes) * double(state_.limit) >= double(state_.used) * double(line_))
     reading.limit = line_, reading.used = tree_->bytes, reading.source = own_line;
   if (last_step_ && last_step_time_ - first_step_time_ > 1)

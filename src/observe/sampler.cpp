@@ -22,6 +22,10 @@ uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 Sampler::Sampler(const proc::Files& files, ProcessTree tree, const SamplerOptions& options)
     : files_(files), tree_(std::move(tree)), options_(options), credit_(options.first_credit) {
+  for (auto* processes : {&snapshot_.processes, &next_processes_}) processes->reserve(512);
+  for (auto* tracked : {&tracked_, &next_tracked_}) tracked->reserve(512);
+  snapshot_.ended.reserve(512), candidates_.reserve(512);
+  text_.reserve(8192);
   if (options_.gpu && options_.system) gpu_ = gpu::open_gpu();
 }
 

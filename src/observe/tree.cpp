@@ -7,7 +7,12 @@
 namespace plimsoll::observe {
 
 ProcessTree::ProcessTree(const proc::Files& files, int root, bool adopt)
-    : files_(files), root_(root), adopt_(adopt), self_(getpid()) {}
+    : files_(files), root_(root), adopt_(adopt), self_(getpid()) {
+  pids_.reserve(4096);
+  known_.reserve(4096), next_.reserve(4096);
+  members_.reserve(512), newcomers_.reserve(512);
+  sessions_.reserve(64), next_sessions_.reserve(64);
+}
 
 const ProcessTree::Known* ProcessTree::find(int pid) const {
   auto at =

@@ -81,6 +81,8 @@ uint64_t Headroom::reclaimable(std::string_view stat, int version, uint64_t limi
 
 void Headroom::consider(State& state, uint64_t limit, uint64_t used, uint64_t more, int source) const {
   if (limit == 0) return;
+  const uint64_t left = limit - std::min(limit, used);
+  state.room = state.limit == 0 ? left : std::min(state.room, left);
   auto share = [&](uint64_t of_limit, uint64_t in_use) {
     return (double(in_use) + double(more)) / double(of_limit);
   };

@@ -21,6 +21,7 @@ class Headroom {
   struct State {
     uint64_t limit = 0;  // bytes; 0 where nothing could be read
     uint64_t used = 0;   // working set: what reclaim would not give back
+    uint64_t room = 0;   // the least that is left of any limit, which need not be the fullest
     int source = 0;      // which limit: see name()
     uint64_t machine_total = 0, machine_available = 0;
     double pressure = 0;  // percent of the last 10 s in which all tasks waited for memory

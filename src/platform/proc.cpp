@@ -65,6 +65,7 @@ Files::Files(const Roots& roots) : roots_(roots) {
   folder_ = open(roots_.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_ < 0)
     fail("'{}' cannot be opened; processes can be watched only where /proc is mounted", roots_.proc);
+  buffer_.reserve(8192);
 }
 
 Files::~Files() { close(folder_); }
