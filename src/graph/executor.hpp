@@ -26,7 +26,7 @@ class Executor {
   // Where the value lives; with lanes, the copy of `lane`.
   float* data(ValueId id, int lane = 0) const {
     const Place& place = places_[static_cast<size_t>(id)];
-    return reinterpret_cast<float*>(memory_ + place.offset + place.lane_stride * static_cast<uint64_t>(lane));
+    return reinterpret_cast<float*>(memory_ + place.of_lane(lane));
   }
   int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
 

@@ -27,6 +27,8 @@ struct Place {
   ValueId storage =
       no_value;  // the value that holds the bytes: itself, the base of a view, or the input it took over
   uint64_t lane_stride = 0;  // from one lane's copy to the next; 0: the lanes share it
+
+  uint64_t of_lane(int lane) const { return offset + lane_stride * static_cast<uint64_t>(lane); }
 };
 
 // What a list's loop hands on, as one block a lane: added up by one pass over memory.
@@ -49,6 +51,9 @@ struct Plan {
 // With Effort::quick one order of packing is tried: for comparing many graphs.
 enum class Effort { quick, full };
 Plan make_plan(const Graph& graph, int threads, Effort effort = Effort::full);
+
+// How many copies of what lies here the lanes of its list have.
+int copies(const Graph& graph, const Place& place);
 
 // The invariant: no two values that are alive at the same node share a byte. Empty when it holds, else what breaks it.
 std::string find_overlap(const Graph& graph, const Plan& plan);

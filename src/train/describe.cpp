@@ -52,9 +52,12 @@ std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan) {
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
-    rows.push_back({graph[ValueId(i)].name, role_name(graph[ValueId(i)].role), int64_t(place.offset),
-                    int64_t(place.bytes), place.list < 0 ? 0 : place.first,
-                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
+    const Value& value = graph[ValueId(i)];
+    for (int lane = 0; lane < copies(graph, place); ++lane)
+      rows.push_back({lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name,
+                      role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
+                      place.list < 0 ? 0 : place.first,
+                      place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
   }
   return rows;
 }

@@ -48,6 +48,7 @@ guard::Reading Guarded::reading() {
       .time = seconds(Clock::now() - began_),
       .limit = now.limit,
       .used = now.used,
+      .room = now.room,
       .source = now.source,
       .pressure = now.pressure,
       .own = own,

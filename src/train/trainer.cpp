@@ -114,6 +114,7 @@ class Trainer {
   double median_step_ = 0;  // seconds, followed step by step
   std::optional<double> floor_;
   double last_validation_ = NAN, best_loss_, first_step_seconds_ = 0;
+  double gradient_norm_ = unknown_real;
   uint64_t best_step_, saved_step_ = UINT64_MAX;
   Clock::time_point began_ = Clock::now(), last_recorded_{};
   uint64_t recorded_iteration_ = 0;
@@ -234,7 +235,10 @@ std::optional<double> Trainer::step(uint64_t done) {
     batches_.fill(done, micro * rows, {runtime_.executor.tokens(program.tokens, lane), tokens});
     return true;
   });
-  return ended ? std::optional<double>(*runtime_.executor.data(program.loss)) : std::nullopt;
+  if (!ended) return std::nullopt;
+  // Read now: the next list to run, an evaluation, uses these bytes for its own.
+  if (options_.clip > 0) gradient_norm_ = double(runtime_.executor.data(program.clip)[1]);
+  return *runtime_.executor.data(program.loss);
 }
 
 void Trainer::evaluate_now(uint64_t iteration) {
@@ -323,9 +327,7 @@ void Trainer::after_step(uint64_t iteration, double loss) {
                       .learning_rate = schedule_.at(iteration - 1),
                       .tokens_per_second = speed * double(tokens),
                       .iterations_per_second = speed,
-                      .gradient_norm = options_.clip > 0
-                                           ? double(runtime_.executor.data(runtime_.program.clip)[1])
-                                           : unknown_real};
+                      .gradient_norm = gradient_norm_};
     record_->step(row);
     record_->memory({.step = int64_t(iteration), .rss = int64_t(rss)});
     if (metrics_) metrics_->step(row);
