@@ -6,7 +6,7 @@
 
 namespace plimsoll {
 
-std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, double factor) {
+std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, double factor, size_t most) {
   Settings way = settings;
   std::vector<ProgramOptions> steps;
   const ProgramOptions whole = program_options(settings, vocab);
@@ -22,7 +22,10 @@ std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, d
   way.recompute = recompute_text({Recompute::blocks, settings.layers});
   way.loss_rows = way.loss_rows > 0 ? std::min(way.loss_rows, 32) : 32;
   steps.push_back(program_options(way, vocab));
-  return steps;
+  if (steps.size() <= most) return steps;
+  std::vector<ProgramOptions> few;
+  for (size_t i = 0; i < most; ++i) few.push_back(steps[most == 1 ? 0 : i * (steps.size() - 1) / (most - 1)]);
+  return few;
 }
 
 }  // namespace plimsoll

@@ -179,10 +179,10 @@ Trainer::Trainer(Start start, bool json)
   line_.reserve(size_t(settings_.sample_length) * 4 + 1024);
 }
 
-// A guarded run can be made smaller while it runs; every run is looked at before its memory is taken.
+// A guarded run can be made smaller while it runs, in few steps below a line, where their heap counts. Every run is looked at before its memory is taken.
 Runtime::Extras Trainer::extras() const {
   const int vocab = start_.state.vocab;
-  return {policy_ ? smaller_steps(settings_, vocab, policy_->batch_size_reduction_factor)
+  return {policy_ ? smaller_steps(settings_, vocab, policy_->batch_size_reduction_factor, way_ ? 2 : 4)
                   : std::vector<ProgramOptions>(),
           [this, vocab](uint64_t bytes) { refuse_what_cannot_fit(settings_, vocab, policy_, bytes); }};
 }

@@ -35,7 +35,7 @@ struct Rehearsal {
       : settings(s),
         corpus(s.seed),
         runtime(program_options(s, corpus.vocabulary()), s.threads, kernels::open_backend("native"), true,
-                {smaller_steps(s, corpus.vocabulary(), factor), {}}),
+                {smaller_steps(s, corpus.vocabulary(), factor, 9), {}}),
         batches(corpus, s.seed, s.batch * s.accumulate, s.context) {
     runtime.initialise(s.seed);
   }
@@ -156,18 +156,22 @@ TEST(SmallerSteps, AreDivisorsOfTheBatchAndFollowTheFactor) {
   Settings s = model();
   s.batch = 12, s.micro_batch = 12;
   std::vector<int64_t> windows;
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5)) {
+  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5, 9)) {
     windows.push_back(o.batch);
     EXPECT_EQ(o.batch * o.accumulate, 24);
     EXPECT_EQ(o.evaluate_batch, o.batch);
   }
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 3, 1, 1}));
   windows.clear();
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99)) windows.push_back(o.batch);
+  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99, 9)) windows.push_back(o.batch);
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 4, 3, 2, 1, 1}));
+  windows.clear();
+  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99, 3)) windows.push_back(o.batch);
+  EXPECT_EQ(windows, (std::vector<int64_t>{6, 3, 1}));
+  EXPECT_EQ(smaller_steps(s, 35, 0.99, 3).back().recompute, Recompute::blocks);
   s.lanes = 2, s.accumulate = 4;
   std::vector<int> lanes;
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5)) lanes.push_back(o.lanes);
+  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5, 9)) lanes.push_back(o.lanes);
   EXPECT_EQ(lanes, (std::vector<int>{2, 2, 2, 1, 1}));
 }
 
