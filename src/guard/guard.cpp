@@ -51,6 +51,10 @@ Guard::Wanted Guard::by_use(const Reading& reading, const Lines& lines) const {
   const double soon = double(reading.used) + rates_.fast() * policy_.reaction;
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn}) {
     const uint64_t line = lines.of(level);
+    // A stop because a pause did not help holds until the pause would have ended.
+    const bool after_pause = level_ == Level::stop && (cause_ == Cause::bound || cause_ == Cause::alone);
+    if (level == Level::stop && after_pause && reading.used + margin(reading) >= lines.pause)
+      return {level, cause_};
     if (reading.used >= line) return {level, Cause::use};
     // A line that use has crossed is left only well below it.
     if (level_ >= level && is_use(cause_) && reading.used + margin(reading) >= line) return {level, cause_};
@@ -174,8 +178,8 @@ double Guard::next_poll(const Reading& reading, const Lines& lines) const {
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn})
     if (lines.of(level) > reading.used) next_line = double(lines.of(level));
   const double mild = std::clamp((next_line - double(reading.used)) / fill / 2, 0.05, 1.0);
-  // What is paused or being stopped does not fill any more; others may.
-  const double least = level_ >= Level::pause ? 0.01 : 0.001;
+  // What is paused does not fill any more; others may.
+  const double least = level_ == Level::pause ? 0.01 : 0.001;
   return std::clamp(0.4 * left, least, mild);
 }
 

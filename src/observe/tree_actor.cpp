@@ -114,8 +114,10 @@ void TreeActor::watch_grace(double now, const guard::Decision& decision) {
     settled_ = now;
     return;
   }
-  // Grace is for saving, not for growing on: half of what lies above the stop line is the last line.
-  const uint64_t last_line = decision.lines.stop + (decision.limit - decision.lines.stop) / 2;
+  // Grace is for saving, not for growing on: the stop line is the last one, or half of what lies above it
+  // where use was there already.
+  const uint64_t above = decision.limit - std::min(decision.limit, decision.lines.stop);
+  const uint64_t last_line = decision.lines.stop + (used_then_ < decision.lines.stop ? 0 : above / 2);
   const bool late = now - asked_ >= options_.grace;
   const bool grows = decision.used >= last_line && decision.used > used_then_;
   if (killed_ || (!late && !grows)) return;
