@@ -53,5 +53,6 @@ using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 Database open_database(const std::filesystem::path& path, int flags);
 void execute(sqlite3* database, const char* sql);  // fails with SQLite's message
 int64_t query_integer(sqlite3* database, const char* sql);
+bool has_column(sqlite3* database, const char* table, const char* column);
 
 }  // namespace plimsoll

@@ -89,6 +89,13 @@ void check_is_run_file(sqlite3* database, const std::filesystem::path& path) {
                run_format_version);
 }
 
+// A file of an earlier version gets what steps have learnt to say since.
+void add_missing_columns(sqlite3* database) {
+  for (const char* name : {"cross_entropy", "distrust"})
+    if (!has_column(database, "steps", name))
+      execute(database, fmt::format("ALTER TABLE steps ADD COLUMN {} REAL", name).c_str());
+}
+
 }  // namespace
 
 struct RunRecord::State {
@@ -150,6 +157,7 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
     check_is_run_file(raw, path);
   set_pragmas(raw);
   if (!fresh) {
+    add_missing_columns(raw);
     offset = last_time();
     forget_steps_after(step_done);
     next_process = query_integer(raw, "SELECT coalesce(max(id), 0) + 1 FROM processes");
@@ -173,8 +181,8 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   insert_configuration = {raw, "INSERT OR REPLACE INTO configuration VALUES (?, ?)"};
   insert_step = {
       raw,
-      "INSERT INTO steps (step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?)"};
+      "INSERT INTO steps (step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm, "
+      "cross_entropy, distrust) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"};
   insert_evaluation = {raw, "INSERT INTO evaluations (step, time, loss, floor) VALUES (?, ?, ?, ?)"};
   insert_memory = {
       raw,
@@ -332,6 +340,8 @@ void RunRecord::step(const StepRow& row) noexcept {
                     .real(row.tokens_per_second)
                     .real(row.iterations_per_second)
                     .real(row.gradient_norm)
+                    .real(row.cross_entropy)
+                    .real(row.distrust)
                     .run());
 }
 
