@@ -27,7 +27,7 @@ with Temporary() as place:
     worst = 0.0
     for number in range(STOPS):
         say_available(proc / "meminfo", 900_000)
-        folder, step = place.path / f"run-{number}", random.randint(0, 150)
+        folder, step = place.path / f"run-{number}", random.randint(1, 150)
         running = Running(place.path, "train", "--small", "--out", folder, "--json", "--log-every", 1, "--eval-every", 0, "--sample-every", 0,
                           "--checkpoint-every", random.choice([0, 7]), env={"PLIMSOLL_PROC_ROOT": str(proc)})  # fmt: skip
         while reached(running) < step and running.alive():
