@@ -57,7 +57,8 @@ Guard::Wanted Guard::by_use(const Reading& reading, const Lines& lines) const {
       return {level, cause_};
     if (reading.used >= line) return {level, Cause::use};
     // A line that use has crossed is left only well below it.
-    if (level_ >= level && is_use(cause_) && reading.used + margin(reading) >= line) return {level, cause_};
+    if (level_ >= level && is_use(cause_) && reading.used + margin(reading) >= line)
+      return {level, Cause::use};
     if (level >= Level::pause && soon >= double(line)) return {level, Cause::growth};
   }
   return {};

@@ -279,6 +279,7 @@ void Guarding::wait(double seconds) {
 
 int Guarding::finish() {
   const uint64_t allocated = allocations() - allocations_before_;
+  actor_->conclude(now());
   actor_->release();
   nlohmann::ordered_json json{{"level", level_name(highest_)}, {"actions", nlohmann::ordered_json::array()}};
   for (const GuardAction& action : log_.actions())
@@ -320,7 +321,7 @@ int Guarding::run() {
     }
     if (ended_ || (interrupted_ && child_ && child_->exit_code())) break;
     const Decision decision = guard_.observe(reading(time));
-    limit_ = decision.limit;
+    if (decision.level > highest_ || highest_ == Level::ok) limit_ = decision.limit;
     act(time, decision);
     poll = actor_->busy() ? std::min(decision.poll, 0.02) : decision.poll;
     const double between = line_ ? std::max(poll, 0.01) : std::clamp(10 * poll, 0.05, 1.0);

@@ -60,6 +60,15 @@ void TreeActor::release() {
   pause_.continue_all();
 }
 
+void TreeActor::conclude(double now) {
+  if (phase_ == Phase::none || !victim_ended()) return;
+  std::array<char, 160> text;
+  write_to(text, "process {} ended after {}, and the tree with it", victim_.pid,
+           format_duration(now - asked_));
+  log_.effect(action_, now, text.data());
+  phase_ = Phase::none;
+}
+
 void TreeActor::stop(double now, const guard::Decision& decision) {
   if (phase_ != Phase::none || now < next_choice_) return;
   freeze();
@@ -97,7 +106,7 @@ void TreeActor::choose(double now, const guard::Decision& decision) {
   }
   stopped_any_ = true;
   killed_ = false;
-  used_then_ = decision.used;
+  used_then_ = decision.used, limit_then_ = decision.limit;
   asked_ = now;
   phase_ = Phase::grace;
   pause_.continue_family(victim_);
@@ -137,8 +146,11 @@ void TreeActor::settle(double now, const guard::Decision& decision) {
   const bool relieved = decision.used < decision.lines.pause;
   if (!relieved && now - settled_ < settling_time) return;
   std::array<char, 160> text;
-  write_to(text, "process {} ended after {}, {} came free", victim_.pid, format_duration(settled_ - asked_),
-           format_bytes(used_then_ - std::min(used_then_, decision.used)));
+  if (decision.limit == limit_then_)
+    write_to(text, "process {} ended after {}, {} came free", victim_.pid, format_duration(settled_ - asked_),
+             format_bytes(used_then_ - std::min(used_then_, decision.used)));
+  else  // another limit is the nearest now
+    write_to(text, "process {} ended after {}", victim_.pid, format_duration(settled_ - asked_));
   log_.effect(action_, now, text.data());
   phase_ = Phase::none;
   next_choice_ = now;

@@ -26,6 +26,8 @@ class TreeActor {
   void stop(double now, const guard::Decision& decision);
   // At every reading: keeps a pause whole, a stop going.
   void advance(double now, const guard::Decision& decision);
+  // The tree has ended: says what came of what was under way.
+  void conclude(double now);
   // An end was asked for: everybody runs again, and nobody is paused from now on.
   void release();
 
@@ -54,7 +56,7 @@ class TreeActor {
   proc::ProcessId victim_;
   GuardAction* action_ = nullptr;
   double asked_ = 0, settled_ = 0, next_choice_ = 0;
-  uint64_t used_then_ = 0;
+  uint64_t used_then_ = 0, limit_then_ = 0;
   bool killed_ = false;
 };
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Memory bombs at full speed in a control group of 300 MB: the guard is faster than the kernel, and takes the right one."""
+import atexit
+import shutil
 import struct
 import tempfile
 
@@ -9,6 +11,7 @@ from harness import LONG, PROGRAM, Path, environment, json, os, subprocess, sys,
 LIMIT = 300_000_000
 REACTION = 0.100
 BASE = Path(tempfile.mkdtemp(prefix="plimsoll-bomb-"))
+atexit.register(shutil.rmtree, BASE, True)
 
 
 def one(number, stubborn):

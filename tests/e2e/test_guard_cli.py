@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """plimsoll guard from the command line: exit codes, the JSON, a dry run, --pid, the hook, a listener, and what it refuses."""
+import atexit
+import shutil
 import tempfile
 import textwrap
 
@@ -7,6 +9,7 @@ from guarding import SPECIMENS, state
 from harness import PROGRAM, Path, environment, json, os, signal, subprocess, sys, time
 
 BASE = Path(tempfile.mkdtemp(prefix="plimsoll-guard-"))
+atexit.register(shutil.rmtree, BASE, True)
 PYTHON = os.path.realpath(sys.executable)
 KEYS = ["level", "actions", "peak_tree_bytes", "limit_bytes", "stopped"]
 
@@ -64,19 +67,22 @@ def test_attached_by_pid():
 def test_a_hook_and_a_listener():
     listener = textwrap.dedent("""
         import os, socket, time
-        keep = bytearray(os.urandom(1)) * 90_000_000
         s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         s.bind("")
         s.connect(os.environ["PLIMSOLL_SOCKET"])
         s.send(b"listen")
         s.settimeout(10)
+        keep = []
+        for _ in range(9):
+            keep.append(bytearray(os.urandom(1)) * 10_000_000)
+            time.sleep(0.1)
         while b'"guard":"shrink"' not in s.recv(1024):
             pass
         del keep
         s.send(b"shrunk 90000000")
         time.sleep(0.5)
     """)
-    done = guard("--json", "--limit", "110MB", "--hook", f'echo "$PLIMSOLL_GUARD_LEVEL" >> {BASE}/hook', "--", PYTHON, "-c", listener)
+    done = guard("--json", "--limit", "120MB", "--hook", f'echo "$PLIMSOLL_GUARD_LEVEL" >> {BASE}/hook', "--", PYTHON, "-c", listener)
     found = report(done)
     asked = [action for action in found["actions"] if action["action"] == "asked to shrink"]
     assert asked and "90.0 MB given back" in asked[0]["effect"], found

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Forty processes that fork all the time are stopped to the last one and all go on; whatever ends the guard, nobody stays stopped."""
+import atexit
+import shutil
 import struct
 import tempfile
 
@@ -7,6 +9,7 @@ from guarding import SPECIMENS, descendants, state
 from harness import PROGRAM, Path, environment, json, os, signal, subprocess, time
 
 BASE = Path(tempfile.mkdtemp(prefix="plimsoll-tree-"))
+atexit.register(shutil.rmtree, BASE, True)
 COUNT = 40
 
 
