@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
 #include "report/verdict_json.hpp"
+#include "train/guard_json.hpp"
 #include "train/trainer.hpp"
 
 namespace plimsoll::cli {
@@ -62,8 +63,10 @@ void print_json(const TrainResult& r) {
        r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
       {"end", r.end == TrainResult::End::finished      ? "finished"
               : r.end == TrainResult::End::interrupted ? "interrupted"
+              : r.end == TrainResult::End::stopped     ? "stopped"
                                                        : "diverged"},
       {"out", r.folder},
+      {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},
       {"verdict", report::verdict_json(r.verdict)}};
   fmt::print("{}\n", out.dump());
@@ -95,6 +98,8 @@ void print_text(const TrainResult& r) {
   fmt::print("{}\n", r.verdict.sentence);
   if (r.end == TrainResult::End::interrupted)
     fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
+  if (r.end == TrainResult::End::stopped)
+    fmt::print("Stopped by the guard and saved; go on with: plimsoll train --resume {}\n", r.folder);
   if (r.end == TrainResult::End::finished)
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }
@@ -103,6 +108,7 @@ void run() {
   const TrainResult result = train(find_start(sources), as_json);
   as_json ? print_json(result) : print_text(result);
   if (result.end == TrainResult::End::interrupted) exit_code = int(Exit::interrupted);
+  if (result.end == TrainResult::End::stopped) exit_code = int(Exit::guarded);
   if (result.end == TrainResult::End::diverged) exit_code = int(Exit::failed);
 }
 

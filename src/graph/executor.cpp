@@ -20,9 +20,11 @@ int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out,
 }  // namespace
 
 Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options)
-    : kernels_(options.kernels ? *options.kernels : kernels::best()),
-      plan_(plan),
-      pool_(pool),
+    : kernels_(options.kernels ? options.kernels : &kernels::best()),
+      places_(plan.at.data()),
+      scratch_offset_(plan.scratch_offset),
+      scratch_per_thread_(plan.scratch_per_thread),
+      pool_(&pool),
       memory_(memory) {
   for (const List& list : graph.lists()) {
     const Handed& handed = plan.handed[lists_.size()];
@@ -56,7 +58,7 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane
   step.frame = {pointers.get(), pointers.get() + inputs,
                 types.get(),    types.get() + inputs,
                 nullptr,        nullptr,
-                &kernels_,      options.gemm ? options.gemm : kernels_.gemm};
+                kernels_,       options.gemm ? options.gemm : kernels_->gemm};
   step.parts = parts_for(*node.op, {types.get(), inputs}, {types.get() + inputs, outputs}, threads);
   bound.steps.push_back(step);
 }
@@ -77,7 +79,7 @@ void Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
   };
   for (size_t i = begin; i < end; ++i) {
     context.step = &bound.steps[i];
-    pool_.run(job, &context, context.step->parts);
+    pool_->run(job, &context, context.step->parts);
   }
 }
 
@@ -101,7 +103,7 @@ void Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now) {
       c.bound->steps[i].op->run(frame, 0, 1);
     }
   };
-  pool_.run(job, &context, lanes);
+  pool_->run(job, &context, lanes);
 }
 
 // In the order of the lanes, element by element: the sum does not depend on who ran what.
@@ -114,7 +116,7 @@ void Executor::add_lanes(const Bound& bound) {
   constexpr int64_t grain = 4096;
   const auto count = static_cast<int64_t>(bound.handed.bytes / sizeof(float));
   const Context context{this, &bound,
-                        static_cast<int>(std::clamp<int64_t>(count / grain, 1, 2 * pool_.threads()))};
+                        static_cast<int>(std::clamp<int64_t>(count / grain, 1, 2 * pool_->threads()))};
   const Pool::Job job = [](const void* opaque, int part, int) {
     const auto& c = *static_cast<const Context*>(opaque);
     const Handed& handed = c.bound->handed;
@@ -122,10 +124,10 @@ void Executor::add_lanes(const Bound& bound) {
     const auto floats = static_cast<int64_t>(handed.bytes / sizeof(float));
     const Range range = split(floats, part, c.parts, grain);
     for (int lane = 1; lane < c.bound->lanes; ++lane)
-      c.executor->kernels_.add({range.end - range.begin, first + range.begin,
-                                first + lane * floats + range.begin, first + range.begin});
+      c.executor->kernels_->add({range.end - range.begin, first + range.begin,
+                                 first + lane * floats + range.begin, first + range.begin});
   };
-  pool_.run(job, &context, context.parts);
+  pool_->run(job, &context, context.parts);
 }
 
 }  // namespace plimsoll

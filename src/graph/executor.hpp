@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -18,24 +19,33 @@ class Executor {
     const kernels::Table* kernels = nullptr;  // null: the best this processor runs
     kernels::GemmFunction gemm = nullptr;     // null: the table's own
   };
-  // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor.
+  // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor; so do the graph and the
+  // plan's table of places (the plan itself may be moved).
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
   // Where the value lives; with lanes, the copy of `lane`.
   float* data(ValueId id, int lane = 0) const {
-    const Place& place = plan_.at[static_cast<size_t>(id)];
+    const Place& place = places_[static_cast<size_t>(id)];
     return reinterpret_cast<float*>(memory_ + place.of_lane(lane));
   }
   int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
 
-  // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time.
+  // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
+  // it returns false the run is abandoned and so is this: parameters and moments, which only the nodes after the loop
+  // change, are as before.
   template <typename Fill>
-  void run(int list, Moment now, Fill&& fill) {
+  bool run(int list, Moment now, Fill&& fill) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
     for (int micro = 0; micro < bound.repeats; ++now.round) {
       now.micro = micro;
       const int lanes = std::min(bound.lanes, bound.repeats - micro);
-      for (int lane = 0; lane < lanes; ++lane) fill(micro++, lane);
+      for (int lane = 0; lane < lanes; ++lane, ++micro) {
+        if constexpr (std::is_same_v<decltype(fill(micro, lane)), bool>) {
+          if (!fill(micro, lane)) return false;
+        } else {
+          fill(micro, lane);
+        }
+      }
       if (bound.lanes == 1)
         replay(bound, 0, bound.loop_end, now);
       else
@@ -43,6 +53,7 @@ class Executor {
     }
     if (bound.lanes > 1) add_lanes(bound);
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now);
+    return true;
   }
   void run(int list, const Moment& now) {
     run(list, now, [](int, int) {});
@@ -63,8 +74,8 @@ class Executor {
     std::vector<std::unique_ptr<Type[]>> types;
   };
   float* scratch(int slot) const {
-    return reinterpret_cast<float*>(memory_ + plan_.scratch_offset +
-                                    plan_.scratch_per_thread * static_cast<uint64_t>(slot));
+    return reinterpret_cast<float*>(memory_ + scratch_offset_ +
+                                    scratch_per_thread_ * static_cast<uint64_t>(slot));
   }
   void bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
             const Options& options);
@@ -72,9 +83,10 @@ class Executor {
   void replay_lanes(const Bound& bound, int lanes, const Moment& now);
   void add_lanes(const Bound& bound);
 
-  const kernels::Table& kernels_;
-  const Plan& plan_;
-  Pool& pool_;
+  const kernels::Table* kernels_;
+  const Place* places_;
+  uint64_t scratch_offset_, scratch_per_thread_;
+  Pool* pool_;
   std::byte* memory_;
   std::vector<Bound> lists_;
 };

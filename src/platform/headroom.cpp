@@ -79,22 +79,24 @@ uint64_t Headroom::reclaimable(std::string_view stat, int version, uint64_t limi
   return text::add_saturating(inactive, text::add_saturating(spare(active, limit), spare(slab, limit)));
 }
 
-void Headroom::consider(State& state, uint64_t limit, uint64_t used, int source) const {
+void Headroom::consider(State& state, uint64_t limit, uint64_t used, uint64_t more, int source) const {
   if (limit == 0) return;
   const uint64_t left = limit - std::min(limit, used);
   state.room = state.limit == 0 ? left : std::min(state.room, left);
-  const bool nearer =
-      state.limit == 0 || double(used) / double(limit) > double(state.used) / double(state.limit);
+  auto share = [&](uint64_t of_limit, uint64_t in_use) {
+    return (double(in_use) + double(more)) / double(of_limit);
+  };
+  const bool nearer = state.limit == 0 || share(limit, used) > share(state.limit, state.used);
   if (nearer) state.limit = limit, state.used = used, state.source = source;
 }
 
-Headroom::State Headroom::read() {
+Headroom::State Headroom::read(uint64_t more) {
   if (reads_++ % reads_between_limits == 0) read_limits();
   State state;
   if (auto machine = proc::parse_meminfo(content(meminfo_))) {
     state.machine_total = machine->total,
     state.machine_available = std::min(machine->available, machine->total);
-    consider(state, machine->total, machine->total - state.machine_available, 0);
+    consider(state, machine->total, machine->total - state.machine_available, more, 0);
   }
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Source& group = groups_[i];
@@ -102,7 +104,7 @@ Headroom::State Headroom::read() {
     auto usage = cgroup::parse_limit(content(group.usage_file));
     if (!usage) continue;
     uint64_t cache = reclaimable(content(group.stat_file), group.version, group.limit);
-    consider(state, group.limit, *usage - std::min(*usage, cache), int(i) + 1);
+    consider(state, group.limit, *usage - std::min(*usage, cache), more, int(i) + 1);
   }
   if (auto pressure = pressure::parse_pressure(content(pressure_))) state.pressure = pressure->full10;
   return state;

@@ -32,7 +32,8 @@ class Headroom {
   Headroom(const Headroom&) = delete;
   Headroom& operator=(const Headroom&) = delete;
 
-  State read();
+  // With `more`, the limit that would be nearest if so many bytes more were used.
+  State read(uint64_t more = 0);
   // The group's folder, or "the machine".
   std::string_view name(int source) const;
 
@@ -50,7 +51,7 @@ class Headroom {
   };
   std::string_view content(int descriptor);
   void read_limits();
-  void consider(State& state, uint64_t limit, uint64_t used, int source) const;
+  void consider(State& state, uint64_t limit, uint64_t used, uint64_t more, int source) const;
 
   std::vector<Source> groups_;
   int meminfo_ = -1, pressure_ = -1;

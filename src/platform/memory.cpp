@@ -124,9 +124,11 @@ void Mapping::unmap() noexcept {
   if (data_) munmap(data_, mapped_);
 }
 
-void Mapping::touch() {
+void Mapping::touch(size_t offset, size_t bytes) {
+  if (offset > size_ || bytes > size_ - offset)
+    fail("cannot touch bytes {} to {} of a mapping of {}", offset, offset + bytes, size_);
   size_t page = page_size();
-  for (size_t at = 0; at < mapped_; at += page) {
+  for (size_t at = offset / page * page; at < offset + bytes; at += page) {
     volatile char* byte = data_ + at;
     *byte = *byte;
   }

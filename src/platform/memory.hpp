@@ -47,7 +47,8 @@ class Mapping {
 
   char* data() const { return data_; }
   size_t size() const { return size_; }  // as asked for
-  void touch();                          // writes to every page without changing its content
+  void touch() { touch(0, size_); }      // writes to every page without changing its content
+  void touch(size_t offset, size_t bytes);
   // Gives back the whole pages inside [offset, offset + bytes); those at the edges that are only partly
   // inside stay.
   void release(size_t offset, size_t bytes);

@@ -22,7 +22,8 @@ ValueId plan_staging(Program& program, bool wanted) {
   return program.graph->value("checkpoint.staging", {{floats}}, Role::scratch, Keep::forever);
 }
 
-Mapping mapping_for(uint64_t bytes) {
+Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
+  if (fits) fits(bytes);
   if (const uint64_t free = machine_memory().available; bytes > free)
     fail_input(
         "this run needs {} and {} are available; draw a line with --memory, or give a smaller --batch or "
@@ -112,14 +113,70 @@ PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool stagi
   return run;
 }
 
-Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging)
+Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging,
+                 const Extras& extras)
     : program(record(options)),
       staging_(plan_staging(program, staging)),
       plan(make_plan(*program.graph, threads)),
       pool_(threads),
-      memory_(mapping_for(plan.total)),
+      memory_(mapping_for(plan.total, extras.fits)),
       executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()),
-               {.gemm = gemm.run}) {}
+               {.gemm = gemm.run}) {
+  constexpr uint64_t least_saving = 1 << 20;
+  others_.reserve(extras.smaller.size());
+  uint64_t above = plan.total;
+  for (const ProgramOptions& way : extras.smaller) {
+    if (above < plan.persistent + 2 * least_saving) break;  // all that is left to save is too little
+    Program next = record(way);
+    plan_staging(next, staging);
+    Plan place = make_plan(*next.graph, threads, Effort::quick);
+    if (place.total + std::max(least_saving, above / 32) > above) continue;
+    for (size_t i = 0; i < next.model->parameters().size(); ++i)
+      if (place.at[size_t(next.model->parameters()[i].id)].offset !=
+          plan.at[size_t(program.model->parameters()[i].id)].offset)
+        fail("[runtime] two plans of the same model keep its parameters at different places");
+    if (place.persistent != plan.persistent)
+      fail("[runtime] two plans of the same model keep different things for ever");
+    above = place.total;
+    Executor runs(*next.graph, place, pool_, reinterpret_cast<std::byte*>(memory_.data()),
+                  {.gemm = gemm.run});
+    others_.push_back({std::move(next), std::move(place), std::move(runs)});
+  }
+}
+
+uint64_t Runtime::plan_bytes(size_t gear) const {
+  return gear == gear_ ? plan.total : other(gear).plan.total;
+}
+
+int Runtime::micro_batch(size_t gear) const {
+  const Program& p = gear == gear_ ? program : other(gear).program;
+  return static_cast<int>((*p.graph)[p.tokens].type.shape[0]);
+}
+
+void Runtime::shift(size_t gear) {
+  const uint64_t before = plan.total;
+  while (gear_ != gear) {
+    // The one in use changes places with its neighbour, so the rest stays in order.
+    Gear& next = others_[gear > gear_ ? gear_ : gear_ - 1];
+    std::swap(program, next.program);
+    std::swap(plan, next.plan);
+    std::swap(executor, next.executor);
+    gear_ = gear > gear_ ? gear_ + 1 : gear_ - 1;
+  }
+  if (resting_) return;
+  if (plan.total < before) memory_.release(plan.total, memory_.size() - plan.total);
+  if (plan.total > before) memory_.touch(before, plan.total - before);
+}
+
+void Runtime::rest() {
+  if (!resting_) memory_.release(plan.persistent, memory_.size() - plan.persistent);
+  resting_ = true;
+}
+
+void Runtime::wake() {
+  if (resting_) memory_.touch(plan.persistent, plan.total - plan.persistent);
+  resting_ = false;
+}
 
 void Runtime::initialise(uint64_t seed) {
   struct Job {

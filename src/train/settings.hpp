@@ -45,6 +45,14 @@ struct Settings {
   int loss_rows = 0;    // rows of logits held at once; 0: chosen
   std::string recompute = "auto";
 
+  // The guard.
+  std::string guard = "on";
+  double memory_threshold_percentage = 80;   // of the limit that applies
+  double memory_leak_threshold_mb = 1;       // a step
+  double batch_size_reduction_factor = 0.5;  // what a shrink leaves of the micro-batch
+  std::string max_memory;                    // a size or a percentage; empty: no line of its own
+  std::string policy;                        // file with further keys
+
   // What happens along the way; 0 switches the event off.
   int log_every = 100, eval_every = 500, eval_batches = 20, sample_every = 500, sample_length = 100;
   std::string prompt;

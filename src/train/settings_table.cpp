@@ -81,6 +81,23 @@ const Setting table[] = {
      "what the backward pass makes again instead of keeping: auto, nothing, cheap, blocks or blocks:N", 0, 0,
      change},
 
+    {"Guard", "guard", &Settings::guard, "on|off",
+     "whether the run acts on memory getting short: warns, shrinks, pauses, stops with a checkpoint", 0, 0,
+     change},
+    {"Guard", "memory_threshold_percentage", &Settings::memory_threshold_percentage, "X",
+     "percent of the memory limit that applies from which on the micro-batch is made smaller", 1, 100,
+     change},
+    {"Guard", "memory_leak_threshold_mb", &Settings::memory_leak_threshold_mb, "X",
+     "a leak of more MB than this a step is warned of", 0, a_billion, change},
+    {"Guard", "batch_size_reduction_factor", &Settings::batch_size_reduction_factor, "X",
+     "what a shrink leaves of the micro-batch", 0.01, 0.99, change},
+    {"Guard", "max_memory", &Settings::max_memory, "SIZE",
+     "a line for the guard to keep this process below, like 2GB or 10% of the limit that applies; empty: "
+     "none",
+     0, 0, change},
+    {"Guard", "policy", &Settings::policy, "FILE", "TOML file with all keys of the guard's policy", 0, 0,
+     change},
+
     {"Along the way", "log_every", &Settings::log_every, "N", "steps between lines of progress; 0: none", 0,
      a_billion, change},
     {"Along the way", "eval_every", &Settings::eval_every, "N",

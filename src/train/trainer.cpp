@@ -9,8 +9,6 @@
 #include "base/file.hpp"
 #include "base/units.hpp"
 #include "checkpoint/store.hpp"
-#include "observe/judgement.hpp"
-#include "observe/step_marks.hpp"
 #include "optim/schedule.hpp"
 #include "platform/allocations.hpp"
 #include "platform/memory.hpp"
@@ -22,9 +20,12 @@
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
+#include "train/fitting.hpp"
 #include "train/generate.hpp"
+#include "train/guarded.hpp"
 #include "train/progress.hpp"
 #include "train/settings_json.hpp"
+#include "train/smaller_steps.hpp"
 
 namespace plimsoll {
 namespace {
@@ -68,10 +69,11 @@ class Trainer {
   TrainResult run();
 
  private:
+  Runtime::Extras extras() const;
   void prepare_folder();
   void load_or_initialise();
   void rehearse();
-  double step(uint64_t done);
+  std::optional<double> step(uint64_t done);
   SampleBatching batching() const { return {size_t(settings_.shuffle_buffer), settings_.distrust_lambda}; }
   void after_step(uint64_t iteration, double loss);
   void evaluate_now(uint64_t iteration);
@@ -81,6 +83,7 @@ class Trainer {
   TrainResult diverge(uint64_t iteration, std::string_view what);
   void report_save_error();
   verdict::Verdict judge_self() const;
+  TrainResult leave(uint64_t iterations, TrainResult::End end);
   void say(std::string_view text) { progress_.note(text); }
   TrainResult finish(TrainResult::End end, uint64_t iterations);
 
@@ -90,6 +93,7 @@ class Trainer {
   Batches batches_;
   kernels::Backend gemm_;
   std::optional<Way> way_;  // chosen by a memory budget
+  std::optional<guard::Policy> policy_;
   ProgramOptions options_;
   Runtime runtime_;
   const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(),
@@ -100,12 +104,12 @@ class Trainer {
   std::vector<int32_t> prompt_;
   Progress progress_;
   OwnMemory memory_;
-  observe::Series own_{8192};  // resident bytes at every step
-  observe::StepMarks marks_;
+  OwnFloor own_floor_;
   StopRequest stop_;
   std::optional<CheckpointStore> store_;
   std::optional<RunRecord> record_;
   std::optional<MetricsFile> metrics_;
+  std::optional<Guarded> guard_;
   StateText state_text_;
   RecentLosses losses_, cross_entropies_;
   double cross_entropy_ = NAN;  // of the last step, where provenance weighs and the loss is another
@@ -118,6 +122,7 @@ class Trainer {
   Clock::time_point began_ = Clock::now(), last_recorded_{};
   uint64_t recorded_iteration_ = 0;
   uint64_t warm_allocations_ = 0, warm_rss_ = 0;
+  const uint64_t lower_bound_ = runtime_.plan.lower_bound;
   std::string line_;  // for notes, reserved
   bool record_error_said_ = false;
   bool lost_ = false;  // parameters or moments are no longer numbers
@@ -161,9 +166,10 @@ Trainer::Trainer(Start start, bool json)
                batching()),
       gemm_(kernels::open_backend(settings_.gemm)),
       way_(draw_line(start_)),
+      policy_(guard_policy(settings_)),
       options_(program_options(settings_, start_.state.vocab)),
-      runtime_(options_, thread_count(settings_), gemm_,
-               way_ ? way_->staging : saves_in_background(options_)),
+      runtime_(options_, thread_count(settings_), gemm_, way_ ? way_->staging : saves_in_background(options_),
+               extras()),
       evaluation_(Evaluation::subset(*corpus_, settings_.context,
                                      uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
       schedule_{settings_.lr, settings_.min_lr, uint64_t(settings_.warmup), uint64_t(settings_.iterations)},
@@ -176,6 +182,15 @@ Trainer::Trainer(Start start, bool json)
       best_step_(start_.state.best_step) {
   line_.reserve(size_t(settings_.sample_length) * 4 + 1024);
   if (corpus_->samples()) scratch_.resize(size_t(settings_.context));
+}
+
+// A guarded run can be made smaller while it runs, in few steps below a line, where their heap counts. Every run is
+// looked at before its memory is taken.
+Runtime::Extras Trainer::extras() const {
+  const int vocab = start_.state.vocab;
+  return {policy_ ? smaller_steps(settings_, vocab, policy_->batch_size_reduction_factor, way_ ? 2 : 4)
+                  : std::vector<ProgramOptions>(),
+          [this, vocab](uint64_t bytes) { refuse_what_cannot_fit(settings_, vocab, policy_, bytes); }};
 }
 
 // Nothing is written before here: everything that could be refused has been.
@@ -198,6 +213,8 @@ void Trainer::prepare_folder() {
   for (const PlanRow& row : plan_rows(runtime_.graph(), runtime_.plan)) record_->plan(row);
   record_->commit();
   if (!settings_.metrics.empty()) metrics_.emplace(settings_.metrics);
+  if (policy_)
+    guard_.emplace(*policy_, Guarded::Parts{runtime_, *corpus_, *record_, progress_, stop_, own_floor_});
 }
 
 void Trainer::load_or_initialise() {
@@ -212,18 +229,22 @@ void Trainer::rehearse() {
   evaluate(runtime_, Evaluation::subset(*corpus_, settings_.context, 1), scratch_);
 }
 
-double Trainer::step(uint64_t done) {
+// Nothing where the guard wants to act first: parameters and moments are as before, the step is done again later.
+std::optional<double> Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
-  const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
-  const size_t targets = size_t(options_.batch) * size_t(settings_.context);
+  const int rows = runtime_.micro_batch(runtime_.gear());
+  const size_t tokens = size_t(rows) * size_t(settings_.context + 1);
+  const size_t targets = size_t(rows) * size_t(settings_.context);
   const Moment now{
       .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
-  runtime_.executor.run(program.train, now, [&](int micro, int lane) {
+  const bool ended = runtime_.executor.run(program.train, now, [&](int micro, int lane) {
+    if (guard_ && guard_->wants(micro == 0)) return false;
     std::span<float> weights;
     if (options_.weighted) weights = {runtime_.executor.data(program.weights, lane), targets};
-    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens, lane), tokens},
-                  weights);
+    batches_.fill(done, micro * rows, {runtime_.executor.tokens(program.tokens, lane), tokens}, weights);
+    return true;
   });
+  if (!ended) return std::nullopt;
   // Read now: the next list to run, an evaluation, uses these bytes for its own.
   if (options_.clip > 0) gradient_norm_ = double(runtime_.executor.data(program.clip)[1]);
   if (options_.weighted) cross_entropy_ = *runtime_.executor.data(program.cross_entropy);
@@ -309,8 +330,8 @@ void Trainer::after_step(uint64_t iteration, double loss) {
   const uint64_t tokens =
       uint64_t(settings_.batch) * uint64_t(settings_.accumulate) * uint64_t(settings_.context);
   const uint64_t rss = memory_.resident();
-  own_.add(record_->now(), rss);
-  marks_.see(record_->now(), double(iteration));
+  // As though the plan had never been changed: what the guard gave back is no fall, what it took again no rise.
+  own_floor_.see(record_->now(), iteration, rss + runtime_.plan_bytes(0) - runtime_.plan.total);
   progress_.update({int(iteration), settings_.iterations, loss, floor_ ? *floor_ : last_validation_,
                     floor_ ? std::string_view("floor")
                     : val  ? std::string_view("val")
@@ -342,10 +363,8 @@ void Trainer::after_step(uint64_t iteration, double loss) {
 
 verdict::Verdict Trainer::judge_self() const {
   const uint64_t machine = machine_memory().total;
-  verdict::Options options;
-  options.limit_bytes = double(settings_.memory.empty() ? machine : parse_size(settings_.memory).of(machine));
-  options.steps = marks_.marks();
-  return verdict::judge(observe::samples_of(own_, std::numeric_limits<double>::infinity()), options);
+  return own_floor_.judge(
+      double(settings_.memory.empty() ? machine : parse_size(settings_.memory).of(machine)));
 }
 
 TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
@@ -353,7 +372,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   store_->wait();
   // Counted before anything below allocates: reporting is no part of the loop.
   TrainResult result;
-  if (allocations_counted() && iterations > start_.state.step)
+  if (allocations_counted() && warm_rss_ > 0)
     result.allocations_after_warmup = allocations() - warm_allocations_;
   result.rss_after_warmup = warm_rss_;
   result.rss_end = memory_.resident();
@@ -364,8 +383,8 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.cross_entropy = cross_entropies_.mean();
   result.floor = floor_;
   result.seconds = seconds;
-  result.plan_bytes = runtime_.plan.total;
-  result.plan_lower_bound_bytes = runtime_.plan.lower_bound;
+  result.plan_bytes = runtime_.plan_bytes(0);
+  result.plan_lower_bound_bytes = lower_bound_;
   result.threads = runtime_.threads();
   const double done = double(iterations - start_.state.step);
   result.iterations_per_second = done / seconds;
@@ -373,6 +392,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
       result.iterations_per_second * settings_.batch * settings_.accumulate * settings_.context;
   result.seconds_to_first_step = first_step_seconds_;
   progress_.finish();
+  if (guard_) result.guard = guard_->report();
   if (const auto error = store_->take_error(); error && end != TrainResult::End::diverged)
     throw Error(fmt::format("the last checkpoint could not be saved: {}", *error));
   result.gemm = gemm_.description;
@@ -410,6 +430,17 @@ TrainResult Trainer::diverge(uint64_t iteration, std::string_view what) {
   return finish(TrainResult::End::diverged, iteration);
 }
 
+// Saves and ends before the last iteration.
+TrainResult Trainer::leave(uint64_t iterations, TrainResult::End end) {
+  runtime_.rest();  // whoever is short of memory has it while the checkpoint is written
+  const bool saved_before = start_.same_folder && start_.checkpoint && iterations == start_.state.step;
+  if (!saved_before) save_now(iterations);
+  if (lost_) return diverge(iterations, no_numbers);
+  store_->wait();
+  if (end == TrainResult::End::stopped) guard_->stopped(saved_before || store_->last_step() == iterations);
+  return finish(end, iterations);
+}
+
 TrainResult Trainer::run() {
   load_or_initialise();
   prepare_folder();
@@ -432,22 +463,25 @@ TrainResult Trainer::run() {
     say(fmt::format("Nothing left to do: the run is at iteration {} of {}; give more --iterations", first,
                     last));
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
-  for (uint64_t done = first; done < last; ++done) {
+  for (uint64_t done = first; done < last;) {
     const auto step_began = Clock::now();
-    const double loss = step(done);
+    const std::optional<double> loss = step(done);
+    if (!loss) {
+      if (guard_->act(done) == Guarded::Then::stop) return leave(done, TrainResult::End::stopped);
+      if (stop_.requested()) return leave(done, TrainResult::End::interrupted);
+      continue;
+    }
     follow_median(median_step_, seconds_since(step_began));
-    if (done == first) first_step_seconds_ = seconds_since_process_start();
-    if (!std::isfinite(loss)) return diverge(done + 1, "its loss is no number");
-    after_step(done + 1, loss);
-    if (lost_) return diverge(done + 1, no_numbers);
-    if (done + 1 == warm) {
+    if (done++ == first) first_step_seconds_ = seconds_since_process_start();
+    if (guard_) guard_->pace(done, median_step_);
+    if (!std::isfinite(*loss)) return diverge(done, "its loss is no number");
+    after_step(done, *loss);
+    if (lost_) return diverge(done, no_numbers);
+    if (done == warm) {
       warm_rss_ = memory_.resident();
       warm_allocations_ = allocations();
     }
-    if (stop_.requested() && done + 1 < last) {
-      save_now(done + 1);
-      return lost_ ? diverge(done + 1, no_numbers) : finish(TrainResult::End::interrupted, done + 1);
-    }
+    if (stop_.requested() && done < last) return leave(done, TrainResult::End::interrupted);
   }
   if (last > first || !start_.same_folder) save_now(std::max(first, last));
   return lost_ ? diverge(last, no_numbers) : finish(TrainResult::End::finished, std::max(first, last));

@@ -7,6 +7,7 @@
 
 #include "data/sample_corpus.hpp"
 #include "train/evaluate.hpp"
+#include "train/guard_log.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -14,7 +15,7 @@ namespace plimsoll {
 
 // What a run reports at its end.
 struct TrainResult {
-  enum class End { finished, interrupted, diverged };
+  enum class End { finished, interrupted, diverged, stopped };  // stopped: by the guard
   End end = End::finished;
   uint64_t iterations = 0;  // done in all, those before a resume included
   uint64_t parameters = 0;
@@ -33,6 +34,7 @@ struct TrainResult {
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
   std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
   verdict::Verdict verdict;                          // about this process's own memory
+  GuardReport guard;
   std::string gemm;
   int threads = 1;
   std::string folder;

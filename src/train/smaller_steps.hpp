@@ -1,0 +1,15 @@
+// The ways a running trainer can fall back on when memory gets short: the same step with fewer windows at once and more
+// of them in turn, and at last with everything inside the blocks made again.
+#pragma once
+#include <vector>
+
+#include "train/settings.hpp"
+
+namespace plimsoll {
+
+// Largest first, each at most `factor` of the windows of the one before; `settings` say the way they are smaller than.
+// Having one at hand takes some heap (0.05 MB a block of the model), so at most `most` are: the first, the last and what
+// lies evenly between them.
+std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, double factor, size_t most);
+
+}  // namespace plimsoll
