@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "live/companion.hpp"
 #include "observe/find_training.hpp"
 #include "observe/mask.hpp"
 #include "observe/recorder.hpp"
@@ -60,6 +61,7 @@ class Watch {
   void note(std::string text);
 
   WatchOptions options_;
+  live::Companion server_;  // ends last: readers see the end of the record
   proc::Files files_;
   platform::SignalQueue signals_;
   std::unique_ptr<StepPattern> pattern_;
@@ -95,11 +97,17 @@ class Watch {
 
 Watch::Watch(const WatchOptions& options)
     : options_(options),
+      server_(options.serve),
       files_(options.roots),
       signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
   if (!options_.step_regex.empty()) pattern_ = std::make_unique<StepPattern>(options_.step_regex);
   int root = options_.command.empty() ? attach() : 0;
-  if (!options_.out.empty()) recorder_ = std::make_unique<Recorder>(options_.out);
+  if (!options_.out.empty() || server_.serving()) {
+    const std::string path = options_.out.empty() ? live::temporary_record().string() : options_.out;
+    recorder_ = std::make_unique<Recorder>(path);
+    server_.follow(path, options_.out.empty());
+  }
+  if (server_.serving()) say(fmt::format("plimsoll: live at {}\n", server_.url()));
   begin_ = clock_seconds(CLOCK_MONOTONIC);
   asleep_ = clock_seconds(CLOCK_BOOTTIME) - begin_;
   if (!options_.command.empty()) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "live/companion.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -33,7 +34,7 @@ struct TrainResult {
 };
 
 // Runs from `start` to the last iteration, a signal, or a loss that is not a number. Human text goes to stdout, with
-// `json` to stderr.
-TrainResult train(Start start, bool json);
+// `json` to stderr. `server` is told where the record is.
+TrainResult train(Start start, bool json, live::Companion* server = nullptr);
 
 }  // namespace plimsoll
