@@ -108,11 +108,7 @@ void judge_file(const Arguments& arguments, double limit) {
 // A run file is judged as a whole; its processes tell who carries the growth.
 void judge_run(const Arguments& arguments, double limit) {
   const observe::RecordedRun run = observe::read_run(arguments.file);
-  verdict::Options options;
-  options.limit_bytes = limit > 0 ? limit : run.limit;
-  options.steps = run.steps.marks();
-  options.phases = run.phases;
-  const observe::Judgement judgement = observe::judge_tree(run.tree, run.history, options, run.until);
+  const observe::Judgement judgement = observe::judge_run(run, limit);
   Json json = Json::parse(observe::final_json(judgement, run.history, run.until, arguments.all));
   std::FILE* human = arguments.json ? stderr : stdout;
   fmt::print(human, "{}\n", judgement.verdict.sentence);
@@ -122,7 +118,7 @@ void judge_run(const Arguments& arguments, double limit) {
                  process["pid"].get<int>(), process["role"].get<std::string>(),
                  process["sentence"].get<std::string>());
   if (arguments.online) {
-    verdict::OnlineVerdict replay(options);
+    verdict::OnlineVerdict replay(observe::options_of(run, limit));
     for (const verdict::Sample& s : observe::samples_of(run.tree, run.until)) replay.add(s);
     json["first_leak_seconds"] = replay.first_leak() ? Json(*replay.first_leak()) : Json(nullptr);
     fmt::print(human, "{}\n", online_line(replay.first_leak()));

@@ -105,4 +105,16 @@ RecordedRun read_run(const std::string& path) {
   return run;
 }
 
+verdict::Options options_of(const RecordedRun& run, double limit) {
+  verdict::Options options;
+  options.limit_bytes = limit > 0 ? limit : run.limit;
+  options.steps = run.steps.marks();
+  options.phases = run.phases;
+  return options;
+}
+
+Judgement judge_run(const RecordedRun& run, double limit) {
+  return judge_tree(run.tree, run.history, options_of(run, limit), run.until);
+}
+
 }  // namespace plimsoll::observe

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "observe/history.hpp"
+#include "observe/judgement.hpp"
 #include "observe/step_marks.hpp"
 
 namespace plimsoll::observe {
@@ -22,5 +23,8 @@ bool is_run_file(const std::string& path);
 // Of a resumed run the last session: it is a process of its own. InputError if it is not a run file or holds
 // no memory.
 RecordedRun read_run(const std::string& path);
+// What it is judged by; `limit` of 0 is the recorded one. The options point into `run`.
+verdict::Options options_of(const RecordedRun& run, double limit = 0);
+Judgement judge_run(const RecordedRun& run, double limit = 0);
 
 }  // namespace plimsoll::observe

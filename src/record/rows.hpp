@@ -82,4 +82,14 @@ struct PlanRow {
   int64_t first = 0, last = 0;
 };
 
+// A call site that holds memory: what it holds at `time` and how fast that grows.
+struct SiteRow {
+  double time = unknown_real;       // unknown: now
+  int64_t process = unknown_count;  // id as given by RunRecord::process
+  std::string_view stack = {};      // frames from the outermost to the one that allocates, one a line
+  int64_t bytes = 0;                // not given back
+  int64_t blocks = unknown_count;
+  double bytes_per_second = unknown_real;  // growth of `bytes`
+};
+
 }  // namespace plimsoll

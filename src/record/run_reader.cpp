@@ -224,6 +224,20 @@ std::vector<RunReader::PlanValue> RunReader::plan() const {
   return rows;
 }
 
+std::vector<RunReader::Site> RunReader::sites() const {
+  std::vector<Site> rows;
+  // Early files of this format have no such table.
+  if (query_integer(state_->database.get(), "SELECT count(*) FROM sqlite_master WHERE name = 'sites'") == 0)
+    return rows;
+  state_->query(
+      "SELECT time, process, stack, bytes, blocks, bytes_per_second FROM sites ORDER BY bytes DESC, id",
+      [&](const Statement& row) {
+        rows.push_back({row.real_at(0), row.count_at(1), row.text_at(2), row.integer_at(3), row.count_at(4),
+                        row.real_at(5)});
+      });
+  return rows;
+}
+
 std::vector<RunReader::Verdict> RunReader::verdicts() const {
   std::vector<Verdict> rows;
   state_->query("SELECT time, json FROM verdicts ORDER BY id", [&](const Statement& row) {

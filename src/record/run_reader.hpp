@@ -47,6 +47,13 @@ class RunReader {
     std::string name, role;
     int64_t offset = 0, bytes = 0, first = 0, last = 0;
   };
+  struct Site {
+    double time = 0;
+    int64_t process = unknown_count;
+    std::string stack;  // frames from the outermost inwards, one a line
+    int64_t bytes = 0, blocks = unknown_count;
+    double bytes_per_second = unknown_real;
+  };
   struct Verdict {
     double time = 0;
     std::string json;
@@ -64,6 +71,7 @@ class RunReader {
   std::vector<Phase> phases() const;
   std::vector<Event> events() const;
   std::vector<PlanValue> plan() const;
+  std::vector<Site> sites() const;        // largest first
   std::vector<Verdict> verdicts() const;  // the last is the final one
 
   // The series to judge: (seconds, bytes), PSS where known, else RSS.

@@ -89,6 +89,14 @@ void check_is_run_file(sqlite3* database, const std::filesystem::path& path) {
                run_format_version);
 }
 
+// Tables that early files of this format do not have.
+void add_missing_tables(sqlite3* database) {
+  const std::string_view schema = run_schema;
+  const size_t begin = schema.find("CREATE TABLE sites"), end = schema.find(';', begin);
+  if (query_integer(database, "SELECT count(*) FROM sqlite_master WHERE name = 'sites'") == 0)
+    execute(database, std::string(schema.substr(begin, end - begin)).c_str());
+}
+
 }  // namespace
 
 struct RunRecord::State {
@@ -115,7 +123,7 @@ struct RunRecord::State {
   double began = monotonic(), offset = 0;
   Statement begin, end, rollback, insert_configuration, insert_step, insert_evaluation, insert_memory,
       insert_process, update_role, update_ended, insert_sample, insert_phase, insert_phase_name, insert_event,
-      insert_plan, delete_plan, insert_verdict;
+      insert_plan, delete_plan, insert_site, delete_sites, insert_verdict;
   std::unique_ptr<Thinning> thinning;
 
   bool open = false;     // a transaction
@@ -150,6 +158,7 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
     check_is_run_file(raw, path);
   set_pragmas(raw);
   if (!fresh) {
+    add_missing_tables(raw);
     offset = last_time();
     forget_steps_after(step_done);
     next_process = query_integer(raw, "SELECT coalesce(max(id), 0) + 1 FROM processes");
@@ -194,6 +203,11 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   insert_event = {raw, "INSERT INTO events (time, kind, text) VALUES (?, ?, ?)"};
   insert_plan = {raw, "INSERT INTO plan (name, role, offset, bytes, first, last) VALUES (?, ?, ?, ?, ?, ?)"};
   delete_plan = {raw, "DELETE FROM plan"};
+  insert_site = {
+      raw,
+      "INSERT INTO sites (time, process, stack, bytes, blocks, bytes_per_second) VALUES (?, ?, ?, ?, "
+      "?, ?)"};
+  delete_sites = {raw, "DELETE FROM sites"};
   insert_verdict = {raw, "INSERT INTO verdicts (time, json) VALUES (?, ?)"};
   thinning = std::make_unique<Thinning>(raw, options.max_bytes);
   last_commit = now();
@@ -435,6 +449,22 @@ void RunRecord::plan(const PlanRow& row) noexcept {
 void RunRecord::clear_plan() noexcept {
   if (!state_->ready()) return;
   state_->wrote(state_->delete_plan.run());
+}
+
+void RunRecord::site(const SiteRow& row) noexcept {
+  if (!state_->ready()) return;
+  state_->wrote(state_->insert_site.real(state_->at(row.time))
+                    .count(row.process)
+                    .text(row.stack)
+                    .integer(row.bytes)
+                    .count(row.blocks)
+                    .real(row.bytes_per_second)
+                    .run());
+}
+
+void RunRecord::clear_sites() noexcept {
+  if (!state_->ready()) return;
+  state_->wrote(state_->delete_sites.run());
 }
 
 void RunRecord::verdict(std::string_view json, double time) noexcept {

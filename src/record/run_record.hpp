@@ -59,6 +59,8 @@ class RunRecord {
   void event(std::string_view kind, std::string_view text, double time = unknown_real) noexcept;
   void plan(const PlanRow& row) noexcept;
   void clear_plan() noexcept;  // a resumed run plans anew
+  void site(const SiteRow& row) noexcept;
+  void clear_sites() noexcept;  // newer figures replace them
   void verdict(std::string_view json, double time = unknown_real) noexcept;
 
   // Makes everything so far visible to readers and safe from a crash of this process.

@@ -60,6 +60,11 @@ double roughness_of(const std::vector<FloorPoint>& points) {
   return std::accumulate(away.begin(), away.end(), 0.) / double(std::max<size_t>(1, away.size()));
 }
 
+double median(std::vector<double> x) {
+  std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
+  return x[x.size() / 2];
+}
+
 }  // namespace
 
 double dominant_period(std::span<const Bucket> buckets) {
@@ -121,10 +126,9 @@ std::vector<FloorPoint> floor_points(std::span<const Bucket> buckets, double per
   return best;
 }
 
-Spikes find_spikes(std::span<const Bucket> buckets, std::span<const FloorPoint> floor,
-                   std::span<const Phase> phases) {
-  Spikes out;
-  if (floor.empty()) return out;
+std::vector<SpikePoint> spike_points(std::span<const Bucket> buckets, std::span<const FloorPoint> floor) {
+  std::vector<SpikePoint> spikes;
+  if (floor.empty()) return spikes;
   // Height of each bucket's top above the floor at its time.
   std::vector<double> height(buckets.size());
   size_t at = 0;
@@ -137,25 +141,30 @@ Spikes find_spikes(std::span<const Bucket> buckets, std::span<const FloorPoint> 
           (floor[at + 1].bytes - level) * (time - floor[at].time) / (floor[at + 1].time - floor[at].time);
     height[i] = buckets[i].highest - level;
   }
-  auto median = [](std::vector<double> x) {
-    std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
-    return x[x.size() / 2];
-  };
   const double usual = median(height);
   std::vector<double> away = height;
   for (double& x : away) x = std::abs(x - usual);
   // Beyond what a saw-tooth or the noise reaches, and worth mentioning.
   const double least = usual + std::max(7.4 * median(away), .03 * floor.back().bytes);
-  std::vector<double> peaks;
-  std::map<std::string, size_t> named;
   for (size_t i = 0; i < buckets.size(); ++i) {
     if (height[i] <= least) continue;
-    double peak = 0, when = 0;
+    SpikePoint top{0, 0, 0};
     for (; i < buckets.size() && height[i] > least; ++i)
-      if (height[i] > peak) peak = height[i], when = buckets[i].time();
-    peaks.push_back(peak);
+      if (height[i] > top.height) top = {buckets[i].time(), buckets[i].highest, height[i]};
+    spikes.push_back(top);
+  }
+  return spikes;
+}
+
+Spikes find_spikes(std::span<const Bucket> buckets, std::span<const FloorPoint> floor,
+                   std::span<const Phase> phases) {
+  Spikes out;
+  std::vector<double> peaks;
+  std::map<std::string, size_t> named;
+  for (const SpikePoint& spike : spike_points(buckets, floor)) {
+    peaks.push_back(spike.height);
     for (const Phase& phase : phases)
-      if (when >= phase.begin && when <= phase.end) ++named[phase.name];
+      if (spike.time >= phase.begin && spike.time <= phase.end) ++named[phase.name];
   }
   out.count = peaks.size();
   if (!peaks.empty()) out.typical_bytes = median(peaks);

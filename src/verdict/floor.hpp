@@ -24,6 +24,13 @@ double dominant_period(std::span<const Bucket> buckets);
 // At most `most` points; fewer where the period or the number of samples asks for longer stretches.
 std::vector<FloorPoint> floor_points(std::span<const Bucket> buckets, double period, size_t most);
 
+struct SpikePoint {
+  double time;    // of its top
+  double bytes;   // at its top
+  double height;  // above the floor there
+};
+
+std::vector<SpikePoint> spike_points(std::span<const Bucket> buckets, std::span<const FloorPoint> floor);
 Spikes find_spikes(std::span<const Bucket> buckets, std::span<const FloorPoint> floor,
                    std::span<const Phase> phases);
 

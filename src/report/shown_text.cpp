@@ -1,0 +1,62 @@
+#include "report/shown_text.hpp"
+
+#include "observe/mask.hpp"
+
+namespace plimsoll::report {
+namespace {
+
+constexpr size_t most_bytes = 400, most_frames = 64;
+
+// At a boundary between characters.
+std::string cut(std::string text) {
+  if (text.size() <= most_bytes) return text;
+  size_t end = most_bytes;
+  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+}  // namespace
+
+std::string shown(std::string_view text) { return cut(observe::escape(text.substr(0, 4 * most_bytes))); }
+
+std::string masked(std::string_view text) {
+  return shown(observe::mask_arguments({std::string(text)}).front());
+}
+
+std::vector<std::string> frames(std::string_view stack) {
+  std::vector<std::string> out;
+  while (!stack.empty() && out.size() < most_frames) {
+    const size_t end = std::min(stack.find('\n'), stack.size());
+    if (end > 0) out.emplace_back(stack.substr(0, end));
+    stack.remove_prefix(std::min(end + 1, stack.size()));
+  }
+  return out;
+}
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace plimsoll::report
