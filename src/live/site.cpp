@@ -5,13 +5,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <deque>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.hpp"
 #include "live/current.hpp"
 #include "live/http_server.hpp"
+#include "live/kept_run.hpp"
 #include "live/prometheus.hpp"
 #include "platform/memory.hpp"
+#include "report/page.hpp"
+#include "report/run_json.hpp"
+#include "report/verdict_json.hpp"
 
 namespace plimsoll::live {
 namespace {
