@@ -1,0 +1,12 @@
+// The page's parts as the build embeds them (cmake/embed_page.cmake), each with its hash for a
+// content-security-policy. `charts` is dygraphs, empty where the build did not find it.
+#pragma once
+#include <string_view>
+
+namespace plimsoll::report {
+
+extern const std::string_view embedded_html, embedded_style, embedded_script, embedded_charts;
+extern const std::string_view embedded_html_hash, embedded_style_hash, embedded_script_hash,
+    embedded_charts_hash;
+
+}  // namespace plimsoll::report
