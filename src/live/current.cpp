@@ -37,9 +37,10 @@ int64_t footprint(const Row& row) {
 
 }  // namespace
 
-Current::Current(RunReader::Run run, const Configuration& configuration, int64_t plan_bytes,
+Current::Current(RunReader::Run run, const Configuration& configuration, double session, int64_t plan_bytes,
                  uint64_t machine_bytes)
     : run_(std::move(run)),
+      session_(session),
       plan_bytes_(plan_bytes),
       iterations_(number_of(configuration, "iterations")),
       tokens_per_step_(number_of(configuration, "batch") *
@@ -52,6 +53,7 @@ int64_t Current::bytes() const { return footprint(memory_); }
 int64_t Current::limit_bytes() const { return memory_.limit > 0 ? memory_.limit : line_; }
 
 void Current::take(const RunTail::News& news) {
+  if (!news.memory.empty()) ended_ = false;  // resumed
   for (const RunReader::Memory& row : news.memory) {
     memory_ = row;
     time_ = std::max(time_, row.time);
@@ -84,11 +86,11 @@ void Current::take(const RunTail::News& news) {
       at->second.rss = std::max<int64_t>(row.rss, 0);
       at->second.threads = row.threads;
     }
-  if (!news.verdicts.empty()) read_final(news.verdicts.back().json);
+  if (!news.verdicts.empty() && news.verdicts.back().time > session_) read_final(news.verdicts.back());
 }
 
-void Current::read_final(const std::string& json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+void Current::read_final(const RunReader::Verdict& recorded) {
+  const auto parsed = nlohmann::json::parse(recorded.json, nullptr, false);
   if (!parsed.is_object()) return;
   const auto real = [&](const char* key) {
     const auto at = parsed.find(key);
@@ -103,6 +105,7 @@ void Current::read_final(const std::string& json) {
   if (parsed.contains("seconds_to_limit") && parsed["seconds_to_limit"].is_number())
     final_.seconds_to_limit = real("seconds_to_limit");
   final_.sentence = parsed.value("sentence", "");
+  final_json_ = recorded.json;
   ended_ = true;
 }
 

@@ -21,8 +21,10 @@ struct CurrentProcess {
 class Current {
  public:
   using Configuration = std::vector<std::pair<std::string, std::string>>;
-  // `machine_bytes` is the limit of a run that records none.
-  Current(RunReader::Run run, const Configuration& configuration, int64_t plan_bytes, uint64_t machine_bytes);
+  // `session` is when the last session of a resumed run began, else negative; `machine_bytes` the limit of a run that
+  // records none.
+  Current(RunReader::Run run, const Configuration& configuration, double session, int64_t plan_bytes,
+          uint64_t machine_bytes);
 
   void take(const RunTail::News& news);
 
@@ -42,12 +44,14 @@ class Current {
   int64_t guard_level() const { return guard_level_; }  // -1: no guard has spoken
   const std::map<int64_t, CurrentProcess>& processes() const { return processes_; }
   // While it runs as OnlineVerdict gives it; at the end the recorded one.
+  const std::string& final_json() const { return final_json_; }  // as recorded
   const verdict::Verdict& verdict() const { return ended_ ? final_ : online_.current(); }
 
  private:
-  void read_final(const std::string& json);
+  void read_final(const RunReader::Verdict& recorded);
 
   RunReader::Run run_;
+  double session_;
   int64_t plan_bytes_ = 0, iterations_ = 0, tokens_per_step_ = 0, line_ = 0;
   double time_ = 0;
   bool ended_ = false, has_step_ = false;
@@ -59,6 +63,7 @@ class Current {
   std::map<int64_t, CurrentProcess> processes_;  // living ones by the id of their row
   verdict::OnlineVerdict online_;
   verdict::Verdict final_;
+  std::string final_json_;
 };
 
 }  // namespace plimsoll::live

@@ -1,7 +1,7 @@
 #include "live/kept_run.hpp"
 
 #include <algorithm>
-#include <set>
+#include <array>
 
 #include "record/thinning.hpp"
 
@@ -43,7 +43,7 @@ struct Measures {
   int64_t series = 0;
   double first = unknown_real, second = unknown_real;
 };
-double known(int64_t count) { return count < 0 ? unknown_real : double(count); }
+double known_or_nan(int64_t count) { return count < 0 ? unknown_real : double(count); }
 
 template <typename Row>
 void drop_oldest(std::vector<Row>& rows, size_t most) {
@@ -75,71 +75,59 @@ report::RunData KeptRun::take(const RunTail::News& news) {
   more.evaluations = news.evaluations;
   more.phases = news.phases;
   more.events = news.events;
-  more.processes = news.processes;
+  for (const RunReader::Process& row : news.processes)
+    if (known_.count(row.id) || known_.size() < 2 * most_processes) known_[row.id].process = row;
   // A process is recorded when it moved: what it had before holds for the moments of this increment too.
-  std::set<int64_t> told;
-  for (const RunReader::Process& process : more.processes) told.insert(process.id);
-  const double begin = !news.memory.empty() ? news.memory.front().time : unknown_real;
-  for (auto& [id, sample] : newest_) {
-    if (std::isnan(begin)) break;
-    ProcessSampleRow held = sample;
-    held.time = begin;
-    more.samples.push_back(held);
-    if (told.count(id)) continue;
-    const auto process = std::find_if(data_.processes.begin(), data_.processes.end(),
-                                      [id = id](const RunReader::Process& one) { return one.id == id; });
-    if (process != data_.processes.end()) more.processes.push_back(*process);
+  if (!news.memory.empty())
+    for (const auto& [id, known] : known_) {
+      if (known.newest.process != id) continue;
+      more.samples.push_back(known.newest);
+      more.samples.back().time = news.memory.front().time;
+    }
+  for (const ProcessSampleRow& row : news.samples)
+    if (const auto at = known_.find(row.process); at != known_.end()) {
+      at->second.newest = row;
+      more.samples.push_back(row);
+      data_.samples.push_back(row);
+    }
+  std::stable_sort(more.samples.begin(), more.samples.end(),
+                   [](auto& a, auto& b) { return a.time < b.time; });
+  for (auto& [id, known] : known_) {
+    const bool ended = !std::isnan(known.process.ended);
+    if (!ended || known.newest.process == id) more.processes.push_back(known.process);
+    if (ended) known.newest = {};  // told once more, then no longer
   }
-  append(more.samples, news.samples);
-  std::stable_sort(more.samples.begin(), more.samples.end(), [](auto& a, auto& b) { return a.time < b.time; });
 
   append(data_.memory, news.memory);
   append(data_.steps, news.steps);
   append(data_.evaluations, news.evaluations);
   append(data_.phases, news.phases);
   append(data_.events, news.events);
-  append(data_.samples, news.samples);
-  for (const RunReader::Process& process : news.processes) {
-    const auto known = std::find_if(data_.processes.begin(), data_.processes.end(),
-                                    [&](const RunReader::Process& one) { return one.id == process.id; });
-    if (known == data_.processes.end())
-      data_.processes.push_back(process);
-    else
-      *known = process;
-    if (!std::isnan(process.ended)) newest_.erase(process.id);
-  }
-  for (const ProcessSampleRow& sample : news.samples) newest_[sample.process] = sample;
-  for (const RunReader::Process& process : news.processes)
-    if (!std::isnan(process.ended)) newest_.erase(process.id);
   bound();
+  data_.processes.clear();
+  for (const auto& [id, known] : known_) data_.processes.push_back(known.process);
   data_.until = data_.memory.empty() ? 0 : data_.memory.back().time;
   return more;
 }
 
 void KeptRun::bound() {
   thin(data_.memory, most_rows, [](const RunReader::Memory& row) {
-    return Measures{0, known(report::footprint(row)), known(row.rss)};
+    return Measures{0, known_or_nan(report::footprint(row)), known_or_nan(row.rss)};
   });
   thin(data_.steps, most_rows, [](const StepRow& row) {
     return Measures{0, row.loss, row.iterations_per_second};
   });
   thin(data_.samples, most_samples, [](const ProcessSampleRow& row) {
-    return Measures{row.process, known(report::footprint(row)), known(row.rss)};
+    return Measures{row.process, known_or_nan(report::footprint(row)), known_or_nan(row.rss)};
   });
   drop_oldest(data_.evaluations, most_others);
   drop_oldest(data_.phases, most_others);
   drop_oldest(data_.events, most_others);
-  if (data_.processes.size() <= most_processes) return;
+  if (known_.size() <= most_processes) return;
   // Of those that came and went, the oldest are forgotten with their samples.
-  size_t surplus = data_.processes.size() - most_processes / 2;
-  std::set<int64_t> gone;
-  for (const RunReader::Process& process : data_.processes)
-    if (surplus > 0 && !std::isnan(process.ended)) gone.insert(process.id), --surplus;
-  for (const RunReader::Process& process : data_.processes)  // as many alive at once as that: the newest are not followed
-    if (surplus > 0 && !gone.count(process.id) && data_.processes.size() - gone.size() > most_processes)
-      gone.insert(process.id), newest_.erase(process.id), --surplus;
-  std::erase_if(data_.processes, [&](const RunReader::Process& process) { return gone.count(process.id) > 0; });
-  std::erase_if(data_.samples, [&](const ProcessSampleRow& row) { return gone.count(row.process) > 0; });
+  for (auto at = known_.begin(); at != known_.end() && known_.size() > most_processes / 2;)
+    at = std::isnan(at->second.process.ended) ? std::next(at) : known_.erase(at);
+  std::erase_if(data_.samples, [&](const ProcessSampleRow& row) { return !known_.count(row.process); });
 }
 
 }  // namespace plimsoll::live

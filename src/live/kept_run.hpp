@@ -29,7 +29,11 @@ class KeptRun {
   void bound();
 
   report::RunData data_;
-  std::map<int64_t, ProcessSampleRow> newest_;  // of every living process
+  struct Known {
+    RunReader::Process process;
+    ProcessSampleRow newest;  // of process 0 where there is none
+  };
+  std::map<int64_t, Known> known_;  // by the id of their rows
 };
 
 }  // namespace plimsoll::live

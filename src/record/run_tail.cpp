@@ -174,9 +174,11 @@ RunTail::News RunTail::next(size_t most) {
     count(state.read(state.events, most, [&](const Statement& row) {
       news.events.push_back({row.real_at(1), row.text_at(2), row.text_at(3)});
     }));
-    count(state.read(state.verdicts, most, [&](const Statement& row) {
-      news.verdicts.push_back({row.real_at(1), row.text_at(2)});
-    }));
+    // A verdict is on everything before it: it comes when all of that has been given.
+    if (!cut)
+      news.rows += state.read(state.verdicts, most, [&](const Statement& row) {
+        news.verdicts.push_back({row.real_at(1), row.text_at(2)});
+      });
   } catch (...) {
     execute(state.raw, "COMMIT");
     throw;
