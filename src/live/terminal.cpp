@@ -22,7 +22,8 @@ bool is_set(const char* name) {
 
 // Columns a code point takes: none for marks that combine, two for wide ones; rather too many than too few.
 int width_of(uint32_t code) {
-  if ((code >= 0x300 && code < 0x370) || (code >= 0x200b && code <= 0x200f) || (code >= 0xfe00 && code < 0xfe10))
+  if ((code >= 0x300 && code < 0x370) || (code >= 0x200b && code <= 0x200f) ||
+      (code >= 0xfe00 && code < 0xfe10))
     return 0;
   const bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
                     (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
@@ -108,12 +109,13 @@ void BottomRows::flush() {
 // Takes `rows` rows at the bottom: what stands there moves up, and from now on only what is above them scrolls.
 void BottomRows::lay_out(TerminalSize size, int rows) {
   if (rows_) {
-    add("\x1b""7\x1b[r");
-    for (int row = size_.rows - rows_ + 1; row <= size_.rows && row <= size.rows; ++row) add("\x1b[%d;1H\x1b[2K", row);
-    add("\x1b""8");
+    add("\0337\x1b[r");
+    for (int row = size_.rows - rows_ + 1; row <= size_.rows && row <= size.rows; ++row)
+      add("\x1b[%d;1H\x1b[2K", row);
+    add("\0338");
   }
-  for (int i = 0; i < rows; ++i) add("\n");
-  if (rows) add("\x1b[%dA\x1b""7\x1b[1;%dr\x1b""8", rows, size.rows - rows);
+  for (int i = 0; i < rows; ++i) add("\033D");  // down a line, whatever column it is in
+  if (rows) add("\x1b[%dA\0337\x1b[1;%dr\0338", rows, size.rows - rows);
   size_ = size;
   rows_ = rows;
   restore_terminal_at_death(rows ? file_ : -1);
@@ -126,7 +128,7 @@ void BottomRows::draw(std::string_view lines) {
   // It grows as needed and shrinks only with the terminal: a view that jumps is hard to read.
   if (resized || wanted > rows_) lay_out(size, size.rows < 4 || size.columns < 8 ? 0 : wanted);
   if (!rows_) return flush();
-  add("\x1b""7\x1b[?25l");
+  add("\0337\x1b[?25l");
   for (int row = 0; row < rows_; ++row) {
     const size_t end = std::min(lines.find('\n'), lines.size());
     add("\x1b[%d;1H\x1b[2K", size.rows - rows_ + 1 + row);
@@ -134,7 +136,7 @@ void BottomRows::draw(std::string_view lines) {
     add("\x1b[0m");
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
-  add("\x1b""8\x1b[?25h");
+  add("\0338\x1b[?25h");
   flush();
 }
 

@@ -21,7 +21,7 @@ void on_signal(int number) {
   // Asked before and now impatient: die of the signal itself, so that the parent sees why. It is delivered
   // when this handler returns and unblocks it.
   if (const int file = terminal.load(); file >= 0) {
-    constexpr char whole[] = "\x1b" "7\x1b[r\x1b" "8\x1b[J\x1b[?25h";
+    constexpr char whole[] = "\0337\033[r\0338\033[J\033[?25h";
     [[maybe_unused]] const auto written = write(file, whole, sizeof whole - 1);
   }
   std::signal(SIGINT, SIG_DFL);
