@@ -29,6 +29,18 @@ int64_t line_of(const Current::Configuration& configuration, uint64_t machine_by
   return int64_t(machine_bytes);
 }
 
+// The level by the first word of a guard's event: the level itself, or what was done because of it; -1: neither.
+int64_t level_of(const RunReader::Event& event) {
+  constexpr std::pair<std::string_view, int> words[] = {{"ok", 0},    {"grow", 0},  {"resume", 0},
+                                                        {"warn", 1},  {"eased", 0}, {"shrink", 2},
+                                                        {"pause", 3}, {"stop", 4}};
+  if (event.kind != "guard") return -1;
+  const std::string_view word = std::string_view(event.text).substr(0, event.text.find_first_of(": "));
+  for (const auto& [known, level] : words)
+    if (word == known) return level;
+  return -1;
+}
+
 template <typename Row>
 int64_t footprint(const Row& row) {
   const int64_t resident = row.pss >= 0 ? row.pss : row.rss;
@@ -47,6 +59,7 @@ Current::Current(RunReader::Run run, const Configuration& configuration, double 
                        std::max<int64_t>(number_of(configuration, "accumulate"), 1) *
                        number_of(configuration, "context")),
       line_(line_of(configuration, machine_bytes)),
+      guard_level_(run_.kind == "guard" ? 0 : -1),
       online_({.limit_bytes = double(line_)}) {}
 
 int64_t Current::bytes() const { return footprint(memory_); }
@@ -86,6 +99,8 @@ void Current::take(const RunTail::News& news) {
       at->second.rss = std::max<int64_t>(row.rss, 0);
       at->second.threads = row.threads;
     }
+  for (const RunReader::Event& event : news.events)
+    if (const int64_t level = level_of(event); level >= 0) guard_level_ = level;
   if (!news.verdicts.empty() && news.verdicts.back().time > session_) read_final(news.verdicts.back());
 }
 

@@ -41,7 +41,7 @@ class Current {
   int64_t iterations() const { return iterations_; }            // 0: not known
   int64_t tokens_per_step() const { return tokens_per_step_; }  // 0: not known
   const std::string& phase() const { return phase_; }
-  int64_t guard_level() const { return guard_level_; }  // -1: no guard has spoken
+  int64_t guard_level() const { return guard_level_; }  // 0 ok to 4 stop; -1: no guard has spoken
   const std::map<int64_t, CurrentProcess>& processes() const { return processes_; }
   // While it runs as OnlineVerdict gives it; at the end the recorded one.
   const std::string& final_json() const { return final_json_; }  // as recorded

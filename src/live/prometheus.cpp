@@ -157,7 +157,7 @@ std::string metrics_text(const Current& current) {
     page.family("plimsoll_phase_info", "gauge", "The phase the run is in.");
     page.value(1, fmt::format("phase=\"{}\"", label(current.phase())));
   }
-  page.gauge("plimsoll_guard_level", "Level of the guard: 0 is calm.", known(current.guard_level()));
+  page.gauge("plimsoll_guard_level", "Level of the guard: 0 ok, 1 warn, 2 shrink, 3 pause, 4 stop.", known(current.guard_level()));
   return page.take();
 }
 

@@ -76,6 +76,14 @@ TEST(Prometheus, LabelsAreBounded) {
       has(text, R"(plimsoll_process_pss_bytes{pid="",name="other",role=""} 4650)"));  // 10 * (1 + … + 30)
 }
 
+TEST(Current, FollowsTheGuard) {
+  RunTail::News news;
+  news.memory = {memory(1, 10, 0)};
+  EXPECT_EQ(metrics_text(current_of(news)).find("plimsoll_guard_level"), std::string::npos);
+  news.events = {{1, "guard", "warn: 81 % used"}, {2, "guard", "pause: SIGSTOP"}, {3, "note", "ok: nothing"}};
+  EXPECT_TRUE(has(metrics_text(current_of(news)), "plimsoll_guard_level 3"));
+}
+
 TEST(Current, ALeakIsFollowedAndTheFinalVerdictReplacesIt) {
   RunTail::News news;
   for (int i = 0; i < 3000; ++i) news.memory.push_back(memory(i, 1'000'000 + 5000 * i, 0));
