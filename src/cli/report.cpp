@@ -1,5 +1,10 @@
 // `plimsoll report`: a run to look at, as a page, in the terminal, or in a form other programs read.
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -7,9 +12,12 @@
 #include "cli/command.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
+#include "report/text.hpp"
 
 namespace plimsoll::cli {
 namespace {
+
+using report::RunData;
 
 struct Arguments {
   std::vector<std::string> files;
@@ -17,17 +25,97 @@ struct Arguments {
   std::string out, format, limit;
 };
 
-void setup(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  app.add_option("files", arguments->files, "run.db");
-  app.add_option("-o,--out", arguments->out, "out");
-  app.callback([arguments] {
-    const report::RunData data = report::read_run_data(arguments->files.at(0));
-    write_atomically(arguments->out, report::page(report::PageMode::file, report::run_json(data)));
-  });
+// A run's folder stands for the record in it.
+std::string record_in(const std::string& path) {
+  return std::filesystem::is_directory(path) ? (std::filesystem::path(path) / "run.db").string() : path;
 }
 
-const Command command(32, "report", "A run to look at: a page, the terminal, Markdown, JSON, SVG or CSV",
+// As asked for, else by the name of the file to write, else for the terminal.
+std::string format_of(const Arguments& arguments) {
+  if (arguments.json && !arguments.format.empty() && arguments.format != "json")
+    fail_input("--json and --format {} ask for different things; give one of them", arguments.format);
+  if (arguments.json) return "json";
+  if (!arguments.format.empty()) return arguments.format;
+  if (arguments.out.empty()) return "terminal";
+  const std::string extension = std::filesystem::path(arguments.out).extension().string();
+  for (const char* known : {"html", "md", "json", "svg", "csv"})
+    if (extension == fmt::format(".{}", known)) return known;
+  fail_input(
+      "{}: cannot tell a format from this name; end it in .html, .md, .json, .svg or .csv, or give --format",
+      arguments.out);
+}
+
+report::TerminalOptions terminal() {
+  report::TerminalOptions options;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) options.columns = size.ws_col;
+  options.columns = std::min<size_t>(options.columns, 160);
+  const char* no_colour = std::getenv("NO_COLOR");
+  options.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value && *value) {
+      const std::string_view text = value;
+      options.unicode = text.find("UTF-8") != text.npos || text.find("utf8") != text.npos;
+      break;
+    }
+  return options;
+}
+
+std::string text_of_one(const std::string& format, const RunData& data) {
+  if (format == "html") return report::page(report::PageMode::file, report::run_json(data));
+  if (format == "json") return report::run_json(data) + "\n";
+  if (format == "md") return report::markdown(data);
+  if (format == "svg") return report::memory_svg(data);
+  if (format == "csv") return report::memory_csv(data);
+  return report::terminal_text(data, terminal());
+}
+
+std::string text_of_two(const std::string& format, const RunData& a, const RunData& b) {
+  if (format == "html") return report::page(report::PageMode::file, report::comparison_json(a, b));
+  if (format == "json") return report::comparison_json(a, b) + "\n";
+  if (format == "md") return report::markdown_comparison(a, b);
+  if (format == "terminal") return report::terminal_comparison(a, b, terminal());
+  fail_input("--compare has no form {}; ask for html, md or json", format);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.files.size() != (arguments.compare ? 2u : 1u))
+    fail_input("give {}; see `plimsoll report --help`",
+               arguments.compare ? "two run files after --compare" : "one run file, or two with --compare");
+  const std::string format = format_of(arguments);
+  if (format == "html" && arguments.out.empty())
+    fail_input("a page needs a file to go to; give -o report.html");
+  if (format == "html" && !report::has_charts())
+    report::page(report::PageMode::file);  // says what is missing
+  const double limit = arguments.limit.empty() ? 0 : double(parse_bytes(arguments.limit));
+  const RunData first = report::read_run_data(record_in(arguments.files[0]), limit);
+  const std::string text =
+      arguments.compare
+          ? text_of_two(format, first, report::read_run_data(record_in(arguments.files[1]), limit))
+          : text_of_one(format, first);
+  if (arguments.out.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  write_atomically(arguments.out, text);
+  fmt::print(stderr, "{}\nWritten to {} ({})\n", report::sentence_of(first), arguments.out,
+             format_bytes(text.size()));
+}
+
+void setup(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("run", arguments->files, "run.db, or the folder of a run");
+  app.add_option("-o,--out", arguments->out,
+                 "Write to this file; its name says the form: .html, .md, .json, .svg, .csv");
+  app.add_option("--format", arguments->format, "The form, whatever the name; without -o to standard output")
+      ->check(CLI::IsMember({"html", "md", "json", "svg", "csv"}));
+  app.add_flag("--compare", arguments->compare, "Two runs, A and B: one over the other, and how B differs");
+  app.add_option("--limit", arguments->limit, "The line not to cross, e.g. 16GB (default: the recorded one)");
+  app.add_flag("--json", arguments->json, "One JSON object on stdout, the same as --format json");
+  app.callback([arguments] { run(*arguments); });
+}
+
+const Command command(32, "report", "Shows a run: as a page, in the terminal, as Markdown, JSON, SVG or CSV",
                       "plimsoll report runs/mine/run.db -o report.html", setup);
 
 }  // namespace

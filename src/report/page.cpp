@@ -46,18 +46,19 @@ std::string page(PageMode mode, std::string_view json) {
                     "<script src=\"dygraph.js\" defer></script>\n<script src=\"page.js\" defer></script>");
   }
   html = replaced(html, "<!--root-->", "");
-  html = replaced(html, "<!--head-->",
-                  fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                              "script-src '{}' '{}'; style-src '{}'; img-src data:; base-uri 'none'; "
-                              "form-action 'none'\">\n<style>{}</style>",
-                              embedded_charts_hash, embedded_script_hash, embedded_style_hash,
-                              embedded_style));
+  html =
+      replaced(html, "<!--head-->",
+               fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                           "script-src '{}' '{}'; style-src '{}'; img-src data:; base-uri 'none'; "
+                           "form-action 'none'\">\n<style>{}</style>",
+                           embedded_charts_hash, embedded_script_hash, embedded_style_hash, embedded_style));
   html = replaced(html, "<!--summary-->", escape_html(summary_of(json)));
   // Last, so that nothing in the data can be taken for a mark.
-  return replaced(html, "<!--scripts-->",
-                  fmt::format("<script type=\"application/json\" id=\"run\">{}</script>\n<script>{}</script>\n"
-                              "<script>{}</script>",
-                              json, embedded_charts, embedded_script));
+  return replaced(
+      html, "<!--scripts-->",
+      fmt::format("<script type=\"application/json\" id=\"run\">{}</script>\n<script>{}</script>\n"
+                  "<script>{}</script>",
+                  json, embedded_charts, embedded_script));
 }
 
 }  // namespace plimsoll::report

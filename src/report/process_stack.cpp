@@ -1,6 +1,7 @@
 #include "report/process_stack.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "report/thin.hpp"
@@ -37,7 +38,10 @@ ProcessStack stack_processes(const RunData& data, size_t most_processes, size_t 
   std::unordered_map<int64_t, size_t> row_of;
   for (size_t i = 0; i < data.processes.size(); ++i) row_of[data.processes[i].id] = i;
   std::vector<Extremes> extremes(data.processes.size());
+  // When a tree ends, pages lose their sharers one by one: what remains seems to grow.
+  const double end = data.until > data.from ? data.until : std::numeric_limits<double>::infinity();
   for (const ProcessSampleRow& sample : data.samples) {
+    if (sample.time > end) break;
     const auto found = row_of.find(sample.process);
     const int64_t bytes = footprint(sample);
     if (found == row_of.end() || bytes < 0) continue;
@@ -67,6 +71,7 @@ ProcessStack stack_processes(const RunData& data, size_t most_processes, size_t 
   for (size_t i = 0; i < count; ++i)
     moments.insert(moments.end(), {extremes[seen[i]].low_time, extremes[seen[i]].peak_time});
   std::sort(moments.begin(), moments.end());
+  std::erase_if(moments, [&](double moment) { return moment > end; });
   moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
 
   // A process is recorded when it moved: its last value holds until the next, or until it ends.

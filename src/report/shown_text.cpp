@@ -19,6 +19,8 @@ std::string cut(std::string text) {
 
 std::string shown(std::string_view text) { return cut(observe::escape(text.substr(0, 4 * most_bytes))); }
 
+std::string shown_whole(std::string_view text) { return observe::escape(text); }
+
 std::string masked(std::string_view text) {
   return shown(observe::mask_arguments({std::string(text)}).front());
 }

@@ -9,7 +9,9 @@ namespace plimsoll::report {
 
 // Control characters, invalid UTF-8 and text-direction marks as escapes; cut to a few hundred characters.
 std::string shown(std::string_view text);
-// The same with everything that looks like a secret replaced by ***.
+// The same without a cut.
+std::string shown_whole(std::string_view text);
+// As `shown`, with everything that looks like a secret replaced by ***.
 std::string masked(std::string_view text);
 // The frames of a recorded stack.
 std::vector<std::string> frames(std::string_view stack);

@@ -57,7 +57,7 @@ function byteRange(low, high, fromZero) {
 // One chart: {element, label, names, rows(), describe(row) -> text pairs, options, range(from, to)}.
 class Chart {
   constructor(host, spec) {
-    this.spec = spec;
+    this.spec = spec;  // keys act on the cursor: the row that was read last
     this.plot = make('div', {class: 'plot ' + (spec.tall ? 'tall' : ''), tabindex: 0, role: 'application', 'aria-roledescription': 'chart', 'aria-label': spec.label,
       onkeydown: event => this.key(event)});
     this.readout = make('div', {class: 'readout', role: 'status'});
@@ -66,9 +66,9 @@ class Chart {
     host.append(this.tools, this.plot);
     if (spec.id) this.plot.id = spec.id;
     this.rows = spec.rows();
+    this.cursor = null;
     this.graph = new Dygraph(this.plot, this.rows, this.options());
     this.plot.dygraph = this.graph;
-    this.cursor = null;
     this.idle();
     charts.push(this);
   }
@@ -106,7 +106,9 @@ class Chart {
   }
 
   idle() {
-    this.readout.replaceChildren(make('span', {class: 'hint'}, this.spec.hint || ''));
+    if (this.spec.hint) this.readout.replaceChildren(make('span', {class: 'hint'}, this.spec.hint));
+    else this.show(this.rows.length - 1);  // at rest, where it ended
+    this.cursor = null;
   }
 
   visible() {

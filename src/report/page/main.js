@@ -3,7 +3,9 @@
 function headline(run) {
   const about = run.run, rows = run.memory.rows, last = rows.length ? rows[rows.length - 1][columnOf(run.memory, 'time')] : 0;
   const words = {train: 'Training run', watch: 'Watched program', guard: 'Guarded program'};
-  const name = run.configuration.command || run.configuration.preset || about.name;
+  // A command by the names of its files: where they lie is told below.
+  const command = (run.configuration.command || '').split(' ').map(word => word.slice(word.lastIndexOf('/') + 1)).join(' ');
+  const name = command || run.configuration.preset || about.name;
   document.title = `${words[about.kind] || 'Run'}: ${name}`;
   document.getElementById('title').textContent = `${words[about.kind] || 'Run'} · ${name}`;
   document.getElementById('facts').textContent = [about.started.replace('T', ' ').replace('Z', ' UTC'), duration(last), about.machine].filter(Boolean).join(' · ');

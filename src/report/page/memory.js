@@ -1,6 +1,10 @@
 // The verdict, and the memory of the run with everything that explains it.
 
-const verdictWords = {leak: 'Leak', 'no-leak': 'No leak', undecided: 'Undecided'};
+// "Leak: …" with the first word in the verdict's colour; the text stays the same.
+function emphasised(sentence) {
+  const end = sentence.indexOf(':') + 1;
+  return end > 0 && end < 12 ? [make('strong', {class: 'kind'}, sentence.slice(0, end)), sentence.slice(end)] : [sentence];
+}
 
 function figure(name, value, detail) {
   return make('div', {class: 'figure'}, make('dt', {}, name), make('dd', {}, value), detail ? make('dd', {class: 'detail'}, detail) : null);
@@ -18,8 +22,8 @@ function verdictCard(run, label) {
   const [, peak] = extremes(rowsOf(run.memory, 'bytes').map(row => row[0]));
   const culprit = verdict.culprit;
   return make('div', {class: 'verdict ' + verdict.verdict},
-    make('p', {class: 'kind'}, (label ? label + ': ' : '') + (verdictWords[verdict.verdict] || verdict.verdict)),
-    make('p', {class: 'sentence', id: label ? null : 'sentence'}, verdict.sentence),
+    label ? make('p', {class: 'kind'}, label) : null,
+    make('p', {class: 'sentence', id: label ? null : 'sentence'}, ...emphasised(verdict.sentence)),
     make('dl', {class: 'figures-row'},
       leak ? figure('Grows by', `${rate(verdict.rate_bytes_per_second)} ${unit}`, `95 %: ${rate(low)} to ${rate(high)}`)
         : figure('Ruled out', `above ${bytes(verdict.ruled_out_bytes_per_second * pace(verdict.ruled_out_bytes_per_second)[0])} ${pace(verdict.ruled_out_bytes_per_second)[1]}`,
@@ -213,8 +217,9 @@ class MemorySection {
     canvas.textAlign = 'center';
     let last = -Infinity;
     rowsOf(this.run.events, 'time').forEach(([time], i) => {
-      if (time < from || time > to) return;
-      const at = Math.round(x(time)) + .5;
+      // One that came after the last sample stands at the edge.
+      if (time < from || (windowOf && time > to)) return;
+      const at = Math.round(Math.min(x(time), area.x + area.w - 10)) + .5;
       canvas.strokeStyle = canvas.fillStyle = colour('event');
       canvas.lineWidth = 1;
       canvas.setLineDash([3, 3]);

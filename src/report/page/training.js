@@ -28,7 +28,10 @@ class TrainingSection {
     // A watched program tells only steps: its time of a step follows from them.
     let before = null;
     this.speedRows = steps.map(([time, step, , , tokens, seconds]) => {
-      const own = seconds !== null || !before || step <= before[1] ? seconds : (time - before[0]) / (step - before[1]);
+      if (seconds !== null) return [time, tokens, seconds];
+      if (!before) before = [time, step];
+      if (step <= before[1] || time - before[0] < .2) return [time, tokens, null];  // told in bursts
+      const own = (time - before[0]) / (step - before[1]);
       before = [time, step];
       return [time, tokens, own];
     });
@@ -38,6 +41,7 @@ class TrainingSection {
     if (!run.steps || !run.steps.rows.length) return;
     this.take(run);
     this.host.hidden = false;
+    this.host.firstChild.textContent = run.run.kind === 'train' ? 'Training' : 'Steps';
     if (!this.built) this.build();
     else for (const {chart, rows} of this.parts) chart.refresh(rows());
   }
@@ -54,10 +58,10 @@ class TrainingSection {
       const host = make('div', {class: 'part'}, make('h3', {}, 'Loss and learning rate'));
       this.host.append(host);
       const chart = add(host, {
-        id: 'loss-chart', label: this.spokenLoss(), names: ['loss', 'validation', 'learning rate'], tall: true, hint: '',
+        id: 'loss-chart', label: this.spokenLoss(), names: ['loss', 'validation', 'learning rate'], tall: true, 
         colours: () => [colour('memory'), colour('trend'), colour('faint')],
         rows: () => this.lossRows,
-        axes: {y2: {axisLabelWidth: 64, axisLabelFormatter: value => value === 0 ? '0' : value.toExponential(1), drawGrid: false}},
+        axes: {y2: {axisLabelWidth: 64, independentTicks: true, axisLabelFormatter: value => value === 0 ? '0' : Number(value.toPrecision(2)).toExponential(), drawGrid: false}},
         options: () => ({
           series: {
             loss: {strokeWidth: 1.2}, validation: {strokeWidth: 1.5, drawPoints: true, pointSize: 2.5}, 'learning rate': {axis: 'y2', strokeWidth: 1.2, strokePattern: [4, 3]},
@@ -81,14 +85,14 @@ class TrainingSection {
       const host = make('div', {class: 'part'}, make('h3', {}, title));
       pair.append(host);
       add(host, {
-        id, label: spoken, names: [title], hint: '', colours: () => [colour(hue)], rows: () => this.speedRows.map(row => [row[0], row[index]]),
+        id, label: spoken, names: [title],  colours: () => [colour(hue)], rows: () => this.speedRows.map(row => [row[0], row[index]]),
         axes: {y: {axisLabelWidth: 64, axisLabelFormatter: format}}, options: () => ({includeZero: true, connectSeparatedPoints: true, strokeWidth: 1.2}),
         describe: row => [['at', moment(row[0])], ['step', count(this.stepAt(row[0]))], [title.toLowerCase(), index === 1 ? number(row[1], 6) : duration(row[1])]],
       });
     };
     const [least, most] = extremes(this.speedRows.map(row => row[1])), [fastest, slowest] = extremes(this.speedRows.map(row => row[2]));
     small('tokens-chart', 'Tokens a second', 1, 'floor', value => number(value, 3), `Tokens a second, between ${number(least)} and ${number(most)}.`);
-    small('step-chart', 'Time of a step', 2, 'phase-sample', value => duration(value), `Time of a step, between ${duration(fastest)} and ${duration(slowest)}.`);
+    small('step-chart', 'Time of a step', 2, 'phase-sample', value => value === 0 ? '0' : duration(value), `Time of a step, between ${duration(fastest)} and ${duration(slowest)}.`);
   }
 
   spokenLoss() {

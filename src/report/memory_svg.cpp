@@ -1,0 +1,116 @@
+// The memory of a run as a picture: phases, the band of the trend, the curve, its floor, the line, spikes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "report/shown_text.hpp"
+#include "report/text.hpp"
+#include "report/thin.hpp"
+#include "report/trend.hpp"
+
+namespace plimsoll::report {
+namespace {
+
+constexpr double width = 1100, height = 420, left = 84, right = 24, top = 56, bottom = 44;
+
+constexpr const char* style =
+    "<style>.g{fill:#fff}.t{fill:#1c2530}.m{fill:#5d6878}.r{stroke:#e8ecf0}.c{fill:none;stroke:#2b6c9b}"
+    ".f{fill:none;stroke:#0f7f75;stroke-width:2}.b{fill:#c2452d;opacity:.16}"
+    ".d{fill:none;stroke:#c2452d;stroke-dasharray:6 4}"
+    ".l{stroke:#9b1c31;stroke-width:1.5}.lt{fill:#9b1c31}.p{fill:#7fa8d9;opacity:.3}"
+    "@media(prefers-color-scheme:dark){.g{fill:#191f26}.t{fill:#e5e9ee}.m{fill:#a0abb9}.r{stroke:#252c35}"
+    ".c{stroke:#74b0dd}.f{stroke:#4fc3b4}.b{fill:#f08a6c}.d{stroke:#f08a6c}.l{stroke:#f2788a}.lt{fill:#"
+    "f2788a}}"
+    "</style>\n";
+
+// A step of 1, 2 or 5 times a power of ten that cuts `span` into about five.
+double nice_step(double span) {
+  const double power = std::pow(10, std::floor(std::log10(std::max(span, 1e-9) / 5)));
+  for (const double factor : {1., 2., 5.})
+    if (factor * power >= span / 5) return factor * power;
+  return 10 * power;
+}
+
+}  // namespace
+
+std::string memory_svg(const RunData& data) {
+  const auto& rows = data.memory;
+  const auto kept = rows_to_show(
+      rows.size(), [&](size_t i) { return rows[i].time; },
+      {[&](size_t i) { return footprint(rows[i]) < 0 ? unknown_real : double(footprint(rows[i])); }}, 700);
+  const Trend trend = trend_of(data);
+  double end = 1e-3, low = 0, high = 1;
+  for (const size_t i : kept) {
+    end = std::max(end, rows[i].time);
+    const double value = double(std::max<int64_t>(0, footprint(rows[i])));
+    low = i == kept.front() ? value : std::min(low, value), high = std::max(high, value);
+  }
+  if (high - low > .4 * high) low = 0;
+  const bool line = data.line > 0 && data.line < 2.5 * high;
+  if (line) high = std::max(high, data.line);
+  const double pad = std::max(.08 * (high - low), .04 * high);
+  high += pad, low = std::max(0., low - pad);
+  const auto x = [&](double time) { return left + time / end * (width - left - right); };
+  const auto y = [&](double value) {
+    return height - bottom - (value - low) / (high - low) * (height - top - bottom);
+  };
+
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" font-family=\"system-ui, "
+      "sans-serif\" font-size=\"13\">\n<title>{}</title>\n<desc>{}</desc>\n{}<rect class=\"g\" "
+      "width=\"100%\" "
+      "height=\"100%\"/>\n<text class=\"t\" x=\"{}\" y=\"28\" font-size=\"16\" "
+      "font-weight=\"600\">{}</text>\n",
+      width, height, escape_html(headline(data)), escape_html(sentence_of(data)), style, left,
+      escape_html(headline(data)));
+  const std::vector<RunReader::Phase>& phases = data.phases;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if (phases[i].name.empty() || phases[i].name.starts_with("train")) continue;
+    const double from = x(phases[i].time), to = x(i + 1 < phases.size() ? phases[i + 1].time : end);
+    svg += fmt::format(
+        "<rect class=\"p\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}</title></rect>\n",
+        from, top, std::max(.5, to - from), height - top - bottom, escape_html(shown(phases[i].name)));
+  }
+  for (double tick = std::ceil(low / nice_step(high - low)) * nice_step(high - low); tick <= high;
+       tick += nice_step(high - low))
+    svg += fmt::format(
+        "<line class=\"r\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"m\" x=\"{}\" "
+        "y=\"{:.1f}\" "
+        "text-anchor=\"end\">{}</text>\n",
+        left, width - right, y(tick), y(tick), left - 8, y(tick) + 4, format_bytes(uint64_t(tick)));
+  for (int tick = 0; tick <= 5; ++tick)
+    svg += fmt::format("<text class=\"m\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                       x(end * tick / 5), height - bottom + 22, format_duration(end * tick / 5));
+  if (!trend.band.empty()) {
+    std::string there, back, middle;
+    for (const BandPoint& point : trend.band) {
+      there += fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.low));
+      back.insert(0, fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.high)));
+      middle += fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.bytes));
+    }
+    svg += fmt::format("<polygon class=\"b\" points=\"{}{}\"/>\n<polyline class=\"d\" points=\"{}\"/>\n",
+                       there, back, middle);
+  }
+  std::string curve, floor;
+  for (const size_t i : kept)
+    if (footprint(rows[i]) >= 0)
+      curve += fmt::format("{:.1f},{:.1f} ", x(rows[i].time), y(double(footprint(rows[i]))));
+  for (const verdict::FloorPoint& point : trend.floor)
+    floor += fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.bytes));
+  svg += fmt::format("<polyline class=\"c\" points=\"{}\"/>\n<polyline class=\"f\" points=\"{}\"/>\n", curve,
+                     floor);
+  for (const verdict::SpikePoint& spike : trend.spikes)
+    svg += fmt::format("<path class=\"m\" d=\"M{0:.1f} {1:.1f}l-4 -6h8z\"><title>+{2}</title></path>\n",
+                       x(spike.time), y(spike.bytes) - 4, format_bytes(uint64_t(spike.height)));
+  if (line)
+    svg += fmt::format(
+        "<line class=\"l\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"lt\" x=\"{}\" "
+        "y=\"{:.1f}\">the "
+        "line: {}</text>\n",
+        left, width - right, y(data.line), y(data.line), left + 8, y(data.line) - 6,
+        format_bytes(uint64_t(data.line)));
+  return svg + "</svg>\n";
+}
+
+}  // namespace plimsoll::report
