@@ -11,8 +11,8 @@ namespace plimsoll::live {
 namespace {
 
 struct Fixture {
-  Fixture() { RunRecord::create(folder.path / "run.db", {.kind = RunKind::watch}); }
   test::Folder folder;
+  RunRecord record = RunRecord::create(folder.path / "run.db", {.kind = RunKind::watch});
   RunReader reader{folder.path / "run.db"};
   KeptRun kept{reader, "run.db"};
 };
@@ -23,6 +23,12 @@ RunReader::Memory memory(double time, int64_t pss) {
   return row;
 }
 
+RunReader::Process process(int64_t id, double ended) {
+  RunReader::Process row;
+  row.id = row.pid = id, row.name = "p", row.ended = ended;
+  return row;
+}
+
 TEST(KeptRun, StaysBoundedAndKeepsExtremes) {
   Fixture fixture;
   for (int batch = 0; batch < 100; ++batch) {
@@ -30,9 +36,9 @@ TEST(KeptRun, StaysBoundedAndKeepsExtremes) {
     for (int i = 0; i < 1000; ++i) {
       const int at = 1000 * batch + i;
       news.memory.push_back(memory(at, at == 33'333 ? 9'000'000 : at == 44'444 ? 5 : 1000 + at % 7));
-      news.steps.push_back({.step = at, .time = double(at), .loss = at == 55'555 ? 99 : 1});
+      news.steps.push_back({.step = at, .time = double(at), .loss = at == 55'555 ? 99.0 : 1.0});
     }
-    news.processes.push_back({.id = batch + 1, .pid = batch + 1, .name = "p", .ended = 1000.0 * batch + 999});
+    news.processes.push_back(process(batch + 1, 1000.0 * batch + 999));
     for (int i = 0; i < 1000; ++i)
       news.samples.push_back({.process = batch + 1, .time = 1000.0 * batch + i, .pss = i == 500 ? 777 : 10});
     fixture.kept.take(news);
@@ -57,7 +63,7 @@ TEST(KeptRun, ManyProcessesAreForgottenAgain) {
   for (int64_t id = 1; id <= 5000; ++id) {
     RunTail::News news;
     news.memory = {memory(double(id), 10)};
-    news.processes = {{.id = id, .pid = id, .name = "p", .ended = id > 1 ? double(id) : unknown_real}};
+    news.processes = {process(id, id > 1 ? double(id) : unknown_real)};
     news.samples = {{.process = id, .time = double(id), .pss = 3}};
     fixture.kept.take(news);
   }
@@ -70,12 +76,12 @@ TEST(KeptRun, AnIncrementHoldsWhatAProcessHadBefore) {
   Fixture fixture;
   RunTail::News first;
   first.memory = {memory(1, 10)};
-  first.processes = {{.id = 1, .pid = 1, .name = "still"}, {.id = 2, .pid = 2, .name = "ends"}};
+  first.processes = {process(1, unknown_real), process(2, unknown_real)};
   first.samples = {{.process = 1, .time = 1, .pss = 6}, {.process = 2, .time = 1, .pss = 4}};
   fixture.kept.take(first);
   RunTail::News second;
   second.memory = {memory(2, 6)};
-  second.processes = {{.id = 2, .pid = 2, .name = "ends", .ended = 1.5}};
+  second.processes = {process(2, 1.5)};
   const report::RunData more = fixture.kept.take(second);
   ASSERT_EQ(more.processes.size(), 2u);
   EXPECT_EQ(more.processes[1].ended, 1.5);

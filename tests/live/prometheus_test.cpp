@@ -23,7 +23,9 @@ RunReader::Memory memory(double time, int64_t pss, int64_t swap) {
 }
 
 RunReader::Process process(int64_t id, std::string name) {
-  return {.id = id, .pid = 100 + id, .name = std::move(name), .role = "main"};
+  RunReader::Process row;
+  row.id = id, row.pid = 100 + id, row.name = std::move(name), row.role = "main";
+  return row;
 }
 
 bool has(const std::string& text, const std::string& line) {
