@@ -66,6 +66,7 @@ def test_training(folder):
     one.until(lambda screen: "loss" in screen.text() and "it/s" in screen.text() and "floor flat" in screen.text())
     one.until(lambda screen: "▁" in screen.text())
     check_sizes(one, lambda screen: re.search(r"\d+/1000000", screen.text()) and "memory" in screen.text())
+    one.until(lambda screen: re.search(r"\b([2-9]\d\d|\d{4,})/1000000", screen.text()))  # warmed up
     one.type("\x03")
     assert one.end() == 130
     assert one.screen.whole() and "Interrupted and saved" in one.screen.text()
