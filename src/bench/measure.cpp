@@ -85,21 +85,23 @@ Training measure_training(const Config& config, const Options& options) {
   check(config);
   ProgramOptions wanted;
   wanted.shape = config.shape();
-  wanted.batch = fast_micro_batch(int(config.batch), int(config.context), int(config.dim));
-  wanted.accumulate = int(config.batch / wanted.batch);
   wanted.adamw = {.weight_decay = .1f};
   wanted.generate = false;
   Training result;
   result.threads = threads_for(options);
+  const Cut cut = fast_cut(int(config.batch), 1, wanted.shape, result.threads);
+  wanted.batch = cut.micro_batch;
+  wanted.lanes = cut.lanes;
+  wanted.accumulate = int(config.batch) / cut.micro_batch;
   Model model(wanted, result.threads, options.gemm);
   Executor& run = *model.executor;
   const int64_t count = (*model.program.graph)[model.program.tokens].type.elements();
   uint64_t step = 0;
   auto train = [&] {
-    run.run(model.program.train, Moment{.step = step, .learning_rate = 3e-4f}, [&](int micro) {
+    run.run(model.program.train, Moment{.step = step, .learning_rate = 3e-4f}, [&](int micro, int lane) {
       const CounterRng rng(step, Stream::windows);
       for (int64_t i = 0; i < count; ++i)
-        run.tokens(model.program.tokens)[i] =
+        run.tokens(model.program.tokens, lane)[i] =
             int32_t(rng.below(uint64_t(micro * count + i), uint64_t(config.vocab)));
     });
     ++step;

@@ -48,6 +48,7 @@ void print_sweep(const Settings& settings, int vocab, const Speed& speed) {
                              {"plan_bytes", way.plan_bytes},
                              {"predicted_ms_per_step", way.seconds * 1e3},
                              {"micro_batch", way.micro_batch},
+                             {"lanes", way.lanes},
                              {"recompute", recompute_text(way.recompute)},
                              {"loss_rows", way.loss_rows},
                              {"staging", way.staging}});
@@ -84,6 +85,7 @@ void run() {
                                   {"threads", run.plan.threads},
                                   {"nodes", graph.lists()[0].nodes().size()},
                                   {"micro_batch", way.micro_batch},
+                                  {"lanes", way.lanes},
                                   {"recompute", recompute_text(way.recompute)},
                                   {"loss_rows", way.loss_rows},
                                   {"predicted_ms_per_step", way.seconds * 1e3}};

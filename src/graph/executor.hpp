@@ -1,6 +1,7 @@
 // Replays the lists of a planned graph over one mapping. Everything is resolved when it is made: addresses, parts,
 // backends; a replay allocates nothing, dispatches nothing but the node's own kernel.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -20,24 +21,31 @@ class Executor {
   // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor.
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
-  float* data(ValueId id) const {
-    return reinterpret_cast<float*>(memory_ + plan_.at[static_cast<size_t>(id)].offset);
+  // Where the value lives; with lanes, the copy of `lane`.
+  float* data(ValueId id, int lane = 0) const {
+    const Place& place = plan_.at[static_cast<size_t>(id)];
+    return reinterpret_cast<float*>(memory_ + place.of_lane(lane));
   }
-  int32_t* tokens(ValueId id) const { return reinterpret_cast<int32_t*>(data(id)); }
+  int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
 
-  // Runs the list once: before each micro-batch `fill(micro)` writes its input.
+  // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time.
   template <typename Fill>
   void run(int list, Moment now, Fill&& fill) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
-    for (int micro = 0; micro < bound.repeats; ++micro) {
+    for (int micro = 0; micro < bound.repeats; ++now.round) {
       now.micro = micro;
-      fill(micro);
-      replay(bound, 0, bound.loop_end, now);
+      const int lanes = std::min(bound.lanes, bound.repeats - micro);
+      for (int lane = 0; lane < lanes; ++lane) fill(micro++, lane);
+      if (bound.lanes == 1)
+        replay(bound, 0, bound.loop_end, now);
+      else
+        replay_lanes(bound, lanes, now);
     }
-    replay(bound, bound.loop_end, bound.steps.size(), now);
+    if (bound.lanes > 1) add_lanes(bound);
+    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now);
   }
   void run(int list, const Moment& now) {
-    run(list, now, [](int) {});
+    run(list, now, [](int, int) {});
   }
 
  private:
@@ -47,14 +55,24 @@ class Executor {
     int parts;
   };
   struct Bound {
-    std::vector<Step> steps;
-    size_t loop_end = 0;
-    int repeats = 1;
+    std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes
+    size_t loop_end = 0, rest = 0;
+    int repeats = 1, lanes = 1;
+    Handed handed;
     std::vector<std::unique_ptr<float*[]>> pointers;
     std::vector<std::unique_ptr<Type[]>> types;
   };
+  float* scratch(int slot) const {
+    return reinterpret_cast<float*>(memory_ + plan_.scratch_offset +
+                                    plan_.scratch_per_thread * static_cast<uint64_t>(slot));
+  }
+  void bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
+            const Options& options);
   void replay(const Bound& bound, size_t begin, size_t end, const Moment& now);
+  void replay_lanes(const Bound& bound, int lanes, const Moment& now);
+  void add_lanes(const Bound& bound);
 
+  const kernels::Table& kernels_;
   const Plan& plan_;
   Pool& pool_;
   std::byte* memory_;

@@ -50,7 +50,9 @@ struct Node {
 
 class Graph;
 
-// A straight list of nodes. Nodes [0, loop_end) are replayed `repeats` times (micro-batches), the rest once.
+// A straight list of nodes. Nodes [0, loop_end) are replayed `repeats` times (micro-batches), the rest once. With several
+// lanes, so many repeats run side by side, a thread each, every lane on its own copy of what the loop writes; what the
+// loop hands to the nodes after it is added up over the lanes before they run.
 class List {
  public:
   List(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
@@ -69,6 +71,7 @@ class List {
 
   size_t loop_end = 0;
   int repeats = 1;
+  int lanes = 1;  // at most `repeats`
 
  private:
   Graph& graph_;

@@ -17,6 +17,7 @@ class Backward;
 struct Moment {
   uint64_t step = 0;  // optimiser steps done before this one
   int micro = 0;      // micro-batch within the step
+  int round = 0;      // micro-batches this lane has done before in this step
   float learning_rate = 0;
   int position = 0;   // generation: where in the context this token stands
   uint64_t seed = 0;  // dropout
@@ -36,11 +37,12 @@ struct Frame {
   const int32_t* tokens(int i) const { return reinterpret_cast<const int32_t*>(in[i]); }
 };
 
-// Whether a write replaces or adds. A parameter's gradient is replaced by the first micro-batch and added to by the rest.
+// Whether a write replaces or adds. A parameter's gradient is replaced by a lane's first micro-batch and added to by the
+// rest.
 struct Write {
   bool add = false;
   bool first_replaces = false;
-  bool adds(const Moment& now) const { return add || (first_replaces && now.micro > 0); }
+  bool adds(const Moment& now) const { return add || (first_replaces && now.round > 0); }
 };
 
 class Op {

@@ -10,11 +10,23 @@ namespace {
 
 uint64_t aligned(uint64_t bytes) { return (bytes + plan_alignment - 1) / plan_alignment * plan_alignment; }
 
+// What a value is to a list whose loop runs in lanes.
+enum class Part : uint8_t {
+  lane,    // lives inside the loop: a copy a lane
+  handed,  // written in the loop, read after it: a copy a lane, added up
+  kept,    // an input that lives through the loop and beyond: a copy a lane where the loop reads it
+  rest     // lives after the loop, where the lanes' copies were
+};
+
 struct Interval {
   ValueId id;
   int first, last;
   uint64_t bytes;
-  uint64_t offset = 0;
+  Part part = Part::rest;
+  int copies = 1;
+  uint64_t offset = 0, stride = 0;
+
+  uint64_t held() const { return bytes * static_cast<uint64_t>(copies); }
 };
 
 // When each storage of one list is alive. Views count as touches of their base; an output that takes over a dying
@@ -25,7 +37,7 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
   const int loop_end = list.repeats > 1 ? static_cast<int>(list.loop_end) : 0;
   struct Touch {
     int first = -1, last = -1;
-    bool in_loop = false, after_loop = false, added = false;
+    bool in_loop = false, after_loop = false, written_in_loop = false;
   };
   std::vector<Touch> touch(graph.values().size());
   for (int n = 0; n < count; ++n) {
@@ -36,6 +48,7 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
         if (t.first < 0) t.first = n;
         t.last = n;
         (n < loop_end ? t.in_loop : t.after_loop) = true;
+        t.written_in_loop |= n < loop_end && ids == &node.out;
       }
   }
   for (size_t i = 0; i < touch.size(); ++i) {
@@ -80,8 +93,12 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
     place.list = list_index;
     if (place.storage != no_value) continue;
     place.storage = static_cast<ValueId>(i);
-    intervals.push_back(
-        {static_cast<ValueId>(i), touch[i].first, touch[i].last, aligned(value.type.bytes())});
+    const Touch& t = touch[i];
+    Part part = Part::rest;
+    if (list.lanes > 1 && t.first < loop_end)
+      part = t.last < loop_end ? Part::lane : t.written_in_loop ? Part::handed : Part::kept;
+    intervals.push_back({static_cast<ValueId>(i), t.first, t.last, aligned(value.type.bytes()), part,
+                         part == Part::rest || !t.in_loop ? 1 : list.lanes});
   }
   return intervals;
 }
@@ -91,8 +108,8 @@ uint64_t peak(const std::vector<Interval>& intervals, int& when) {
   for (const Interval& i : intervals) nodes = std::max(nodes, i.last + 1);
   std::vector<int64_t> change(static_cast<size_t>(nodes) + 1);
   for (const Interval& i : intervals) {
-    change[static_cast<size_t>(i.first)] += static_cast<int64_t>(i.bytes);
-    change[static_cast<size_t>(i.last) + 1] -= static_cast<int64_t>(i.bytes);
+    change[static_cast<size_t>(i.first)] += static_cast<int64_t>(i.held());
+    change[static_cast<size_t>(i.last) + 1] -= static_cast<int64_t>(i.held());
   }
   int64_t live = 0, most = 0;
   when = 0;
@@ -128,6 +145,7 @@ uint64_t place(std::vector<Interval>& intervals, const std::vector<int>& order) 
 
 // Tries several orders, then disturbs the best one, until the bound is met or the tries are used up.
 uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
+  if (intervals.empty()) return 0;
   std::vector<int> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
   auto by = [&](auto key) {
@@ -168,6 +186,32 @@ uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
   return place(intervals, best_order);
 }
 
+// Lays out a list whose loop runs in lanes: blocks of what is handed on, then the lanes' own regions, whose place the
+// nodes after the loop use again. Returns the height.
+uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t lanes, Effort effort, Handed& handed) {
+  std::vector<Interval> own, rest, through;
+  for (Interval& i : intervals) {
+    if (i.part == Part::handed) i.offset = handed.bytes, handed.bytes += i.bytes;
+    (i.part == Part::lane ? own : i.part == Part::rest ? rest : through).push_back(i);
+  }
+  uint64_t height = handed.bytes * lanes;
+  for (Interval& i : through) {
+    i.stride = i.part == Part::handed ? handed.bytes : i.copies > 1 ? i.bytes : 0;
+    if (i.part == Part::kept) i.offset = height, height += i.held();
+  }
+  for (Interval& i : own) i.copies = 1;
+  int when = 0;
+  const uint64_t region = pack(own, peak(own, when), effort), after = pack(rest, peak(rest, when), effort);
+  for (Interval& i : own) i.stride = region;
+  intervals = std::move(through);
+  for (auto* group : {&own, &rest})
+    for (Interval& i : *group) {
+      i.offset += height;
+      intervals.push_back(i);
+    }
+  return height + std::max(region * lanes, after);
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, int threads, Effort effort) {
@@ -186,17 +230,22 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
   for (size_t l = 0; l < graph.lists().size(); ++l) {
     auto intervals = lifetimes(graph, static_cast<int>(l), plan.at);
     int when = 0;
+    const int lanes = graph.lists()[l].lanes;
     const uint64_t bound = peak(intervals, when);
     if (bound > most_live || l == 0) {
       most_live = bound;
       live_roles = {};
       for (const Interval& i : intervals)
-        if (i.first <= when && when <= i.last) live_roles[static_cast<size_t>(graph[i.id].role)] += i.bytes;
+        if (i.first <= when && when <= i.last) live_roles[static_cast<size_t>(graph[i.id].role)] += i.held();
     }
-    plan.transient = std::max(plan.transient, intervals.empty() ? 0 : pack(intervals, bound, effort));
+    Handed handed{plan.persistent, 0};
+    plan.transient = std::max(
+        plan.transient, lanes == 1 ? pack(intervals, bound, effort)
+                                   : pack_lanes(intervals, static_cast<uint64_t>(lanes), effort, handed));
+    plan.handed.push_back(handed);
     for (const Interval& i : intervals)
       plan.at[static_cast<size_t>(i.id)] = {
-          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id};
+          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id, i.stride};
     for (const Node& node : graph.lists()[l].nodes()) {
       std::vector<Type> in, out;
       for (ValueId id : node.in) in.push_back(graph[id].type);
@@ -216,7 +265,8 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
              root.list,
              root.first,
              root.last,
-             storage};
+             storage,
+             root.lane_stride};
   }
   for (size_t r = 0; r < role_count; ++r) plan.by_role[r] += live_roles[r];
   const uint64_t scratch = plan.scratch_per_thread * static_cast<uint64_t>(threads);
@@ -230,6 +280,25 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
   return plan;
 }
 
+int copies(const Graph& graph, const Place& place) {
+  return place.lane_stride ? graph.lists()[static_cast<size_t>(place.list)].lanes : 1;
+}
+
+namespace {
+
+// Whether any lane's copy of `x` shares a byte with any lane's copy of `y`; with `across`, only copies of different lanes.
+bool share_bytes(const Graph& graph, const Place& x, const Place& y, bool across) {
+  for (int a = 0; a < copies(graph, x); ++a)
+    for (int b = 0; b < copies(graph, y); ++b) {
+      if (across && a == b) continue;
+      const uint64_t p = x.of_lane(a), q = y.of_lane(b);
+      if (p < q + y.bytes && q < p + x.bytes) return true;
+    }
+  return false;
+}
+
+}  // namespace
+
 std::string find_overlap(const Graph& graph, const Plan& plan) {
   std::vector<ValueId> roots;
   for (size_t i = 0; i < plan.at.size(); ++i)
@@ -239,14 +308,15 @@ std::string find_overlap(const Graph& graph, const Plan& plan) {
       const Place &x = plan.at[static_cast<size_t>(roots[a])], &y = plan.at[static_cast<size_t>(roots[b])];
       const bool together =
           x.list < 0 || y.list < 0 || (x.list == y.list && x.first <= y.last && y.first <= x.last);
-      const bool share = x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
-      if (together && share)
+      // Lanes do not keep step: what two of them write must never meet.
+      const bool apart = x.list >= 0 && x.list == y.list && x.lane_stride && y.lane_stride;
+      if ((together && share_bytes(graph, x, y, false)) || (apart && share_bytes(graph, x, y, true)))
         return fmt::format("{} and {} are alive together and share bytes", graph[roots[a]].name,
                            graph[roots[b]].name);
     }
   for (ValueId id : roots) {
     const Place& place = plan.at[static_cast<size_t>(id)];
-    if (place.offset + place.bytes > plan.scratch_offset)
+    if (place.of_lane(copies(graph, place) - 1) + place.bytes > plan.scratch_offset)
       return fmt::format("{} reaches beyond the plan", graph[id].name);
   }
   return {};

@@ -7,7 +7,8 @@
 //
 // Persistent values come first, then a region shared by the lists (only one runs at a time), then per-thread scratch.
 // Within a list, two values share bytes when their lifetimes do not meet; an output takes over a dying input where the
-// op allows it.
+// op allows it. Where a list's loop runs in lanes, what one lane writes never shares bytes with another's: first come the
+// values handed to the rest of the list, a block a lane, then what lives inside the loop alone, a region a lane.
 #pragma once
 #include <array>
 #include <string>
@@ -25,6 +26,14 @@ struct Place {
   int first = 0, last = 0;  // nodes between which the bytes are held (inclusive)
   ValueId storage =
       no_value;  // the value that holds the bytes: itself, the base of a view, or the input it took over
+  uint64_t lane_stride = 0;  // from one lane's copy to the next; 0: the lanes share it
+
+  uint64_t of_lane(int lane) const { return offset + lane_stride * static_cast<uint64_t>(lane); }
+};
+
+// What a list's loop hands on, as one block a lane: added up by one pass over memory.
+struct Handed {
+  uint64_t offset = 0, bytes = 0;
 };
 
 struct Plan {
@@ -34,6 +43,7 @@ struct Plan {
   uint64_t transient = 0;   // bytes shared by the lists
   uint64_t scratch_offset = 0, scratch_per_thread = 0;
   int threads = 1;
+  std::vector<Handed> handed;  // by list; empty where the loop has one lane
   std::array<uint64_t, role_count>
       by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
 };
@@ -41,6 +51,9 @@ struct Plan {
 // With Effort::quick one order of packing is tried: for comparing many graphs.
 enum class Effort { quick, full };
 Plan make_plan(const Graph& graph, int threads, Effort effort = Effort::full);
+
+// How many copies of what lies here the lanes of its list have.
+int copies(const Graph& graph, const Place& place);
 
 // The invariant: no two values that are alive at the same node share a byte. Empty when it holds, else what breaks it.
 std::string find_overlap(const Graph& graph, const Plan& plan);

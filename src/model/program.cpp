@@ -68,6 +68,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   List& list = graph.list("train");
   program.train = static_cast<int>(graph.lists().size()) - 1;
   list.repeats = options.accumulate;
+  list.lanes = options.lanes;
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 

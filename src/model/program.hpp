@@ -21,6 +21,7 @@ struct ProgramOptions {
   GptShape shape;
   int64_t batch = 1;   // sequences of one micro-batch
   int accumulate = 1;  // micro-batches of a step
+  int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
   float dropout = 0;
   ops::AdamWOptions adamw;
   float clip = 0;         // 0: none

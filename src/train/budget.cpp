@@ -60,7 +60,8 @@ Way measured(Way way, const Settings& settings, int vocab, int threads, const Sp
                             : speed.others;
     seconds += node.op->work(in, out) / rate * (n < list.loop_end ? list.repeats : 1);
   }
-  way.seconds = seconds / threads / 0.93;
+  // Threads that meet at every node wait for each other at every node.
+  way.seconds = seconds / threads / (way.lanes > 1 ? 0.97 : 0.93);
   return way;
 }
 
@@ -87,7 +88,8 @@ Speed measure_speed() {
 }
 
 std::string Way::text() const {
-  return fmt::format("micro-batch {}, recompute {}{}{}", micro_batch, recompute_text(recompute),
+  return fmt::format("micro-batch {}{}, recompute {}{}{}", micro_batch,
+                     lanes > 1 ? fmt::format(" in {} lanes", lanes) : "", recompute_text(recompute),
                      loss_rows ? fmt::format(", {} rows of logits at a time", loss_rows) : "",
                      staging ? ", checkpoints in the background" : "");
 }
@@ -101,6 +103,7 @@ uint64_t process_overhead(uint64_t now) {
 
 void apply(const Way& way, Settings& settings) {
   settings.micro_batch = way.micro_batch;
+  settings.lanes = way.lanes;
   settings.recompute = recompute_text(way.recompute);
   settings.loss_rows = way.loss_rows;
 }
@@ -109,6 +112,7 @@ Way unconstrained(const Settings& settings, int vocab, int threads, const Speed&
   const ProgramOptions options = program_options(settings, vocab);
   Way way;
   way.micro_batch = static_cast<int>(options.batch);
+  way.lanes = options.lanes;
   way.recompute = {options.recompute, options.recompute_blocks};
   way.loss_rows = settings.loss_rows;
   way.staging = saves_in_background(options);
@@ -141,15 +145,21 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads, const Sp
   std::vector<Way> found;
   for (int micro : divisors(settings.batch)) {
     if (micro > options.batch) continue;
+    const int several =
+        fast_lanes(settings.accumulate * settings.batch / micro, parameters(settings, vocab), threads);
     for (const RecomputeChoice& recompute : recomputes)
       for (int rows : {0, 64, 8}) {
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden
-        for (bool staging : {true, false}) {
-          if (staging && !saves_in_background(options)) continue;
-          found.push_back(
-              measured({.micro_batch = micro, .recompute = recompute, .loss_rows = rows, .staging = staging},
-                       settings, vocab, threads, speed, Effort::quick));
-        }
+        for (int lanes : several > 1 ? std::vector{several, 1} : std::vector{1})
+          for (bool staging : {true, false}) {
+            if (staging && !saves_in_background(options)) continue;
+            found.push_back(measured({.micro_batch = micro,
+                                      .lanes = lanes,
+                                      .recompute = recompute,
+                                      .loss_rows = rows,
+                                      .staging = staging},
+                                     settings, vocab, threads, speed, Effort::quick));
+          }
       }
   }
   std::stable_sort(found.begin(), found.end(),

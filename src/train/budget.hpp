@@ -1,5 +1,5 @@
 // Memory as an input: picks, among the ways to compute the same step, the fastest whose whole process stays below a
-// line. The ways differ in micro-batch, in what the backward pass makes again, in rows of logits held at once, and in
+// line. The ways differ in micro-batch and lanes, in what the backward pass makes again, in rows of logits held at once, and in
 // whether a checkpoint is copied before it is written.
 //
 //   Way way = choose(settings, vocab, threads, budget, speed);   // InputError naming the least budget that would do
@@ -21,7 +21,7 @@ struct Speed {
 Speed measure_speed();
 
 struct Way {
-  int micro_batch = 1;
+  int micro_batch = 1, lanes = 1;
   RecomputeChoice recompute{Recompute::nothing, 0};
   int loss_rows = 0;
   bool staging = true;

@@ -52,9 +52,12 @@ std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan) {
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
-    rows.push_back({graph[ValueId(i)].name, role_name(graph[ValueId(i)].role), int64_t(place.offset),
-                    int64_t(place.bytes), place.list < 0 ? 0 : place.first,
-                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
+    const Value& value = graph[ValueId(i)];
+    for (int lane = 0; lane < copies(graph, place); ++lane)
+      rows.push_back({lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name,
+                      role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
+                      place.list < 0 ? 0 : place.first,
+                      place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
   }
   return rows;
 }
@@ -69,9 +72,10 @@ void describe_run(Progress& progress, const Settings& s, const Runtime& runtime,
   progress.note(fmt::format("Data: {}{}", corpus.description(),
                             floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
   progress.note(fmt::format(
-      "Gemm: {} | Threads: {} | Batch: {} x {}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
+      "Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
       s.accumulate,
-      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "", folder));
+      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "",
+      s.lanes > 1 ? fmt::format(" in {} lanes", s.lanes) : "", folder));
   progress.note(plan_table(runtime.plan));
 }
 

@@ -36,11 +36,28 @@ Mapping mapping_for(uint64_t bytes) {
 
 }  // namespace
 
-int fast_micro_batch(int batch, int context, int dim) {
-  const int tokens = dim <= 512 ? 512 : 1024;
-  int micro = batch;
-  while (micro > 1 && (batch % micro || micro * context > tokens)) --micro;
-  return micro;
+int fast_lanes(int repeats, uint64_t parameters, int threads) {
+  constexpr uint64_t most_gradients = 64 << 20;  // bytes of one lane's
+  if (parameters * sizeof(float) > most_gradients) return 1;
+  // Lanes on fewer threads than there are leave cores idle: then cutting every node is better.
+  for (int lanes = threads; lanes > 1 && 4 * lanes >= 3 * threads; --lanes)
+    if (repeats % lanes == 0) return lanes;
+  return 1;
+}
+
+Cut fast_cut(int batch, int accumulate, const GptShape& shape, int threads) {
+  Graph graph;
+  const uint64_t parameters = Gpt(graph, shape).count();
+  // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
+  const int64_t in_lanes = 256, together = shape.dim <= 512 ? 512 : 1024;
+  Cut cut;
+  for (int micro = batch; micro >= 1; --micro) {
+    if (batch % micro) continue;
+    const int lanes = fast_lanes(batch / micro * accumulate, parameters, threads);
+    if (lanes > 1 && (micro == 1 || micro * shape.context <= in_lanes)) return {micro, lanes};
+    if (micro * shape.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
+  }
+  return cut;
 }
 
 ProgramOptions program_options(const Settings& s, int vocab) {
@@ -55,8 +72,13 @@ ProgramOptions program_options(const Settings& s, int vocab) {
              .head_bias = s.head_bias,
              .positions = s.positions};
   // A step is batch x accumulate windows, computed micro_batch at a time.
-  o.batch = s.micro_batch > 0 ? s.micro_batch : fast_micro_batch(s.batch, s.context, s.dim);
+  const int threads = thread_count(s);
+  const Cut cut = s.micro_batch > 0 ? Cut{s.micro_batch, s.lanes}
+                                    : fast_cut(s.batch, s.accumulate, o.shape, s.lanes == 1 ? 1 : threads);
+  o.batch = cut.micro_batch;
   o.accumulate = s.accumulate * s.batch / static_cast<int>(o.batch);
+  o.lanes =
+      s.lanes > 0 ? std::min(s.lanes, o.accumulate) : fast_lanes(o.accumulate, parameters(s, vocab), threads);
   o.loss_rows = s.loss_rows;
   if (const auto choice = parse_recompute(s.recompute, s.layers)) {
     o.recompute = choice->how;

@@ -13,9 +13,17 @@
 
 namespace plimsoll {
 
-// The most windows at once whose activations still pass through the processor's caches: beyond some hundred tokens a
-// micro-batch gains nothing and the step slows down on memory; wide models need more to pay for reading their weights.
-int fast_micro_batch(int batch, int context, int dim);
+// How the windows of a step are cut: `micro_batch` at once, `lanes` such micro-batches side by side, a thread each.
+struct Cut {
+  int micro_batch = 1, lanes = 1;
+};
+// The cut that is fastest without a memory line. The most windows at once whose activations still pass through the
+// processor's caches: beyond some hundred tokens a micro-batch gains nothing and the step slows down on memory; wide
+// models need more to pay for reading their weights. Lanes meet once a step instead of at every node, at the price of
+// gradients of their own: for models whose gradients are small.
+Cut fast_cut(int batch, int accumulate, const GptShape& shape, int threads);
+// The most lanes worth having for `repeats` micro-batches of such a model.
+int fast_lanes(int repeats, uint64_t parameters, int threads);
 // The program a run with these settings records. `vocab` comes from the data.
 ProgramOptions program_options(const Settings& settings, int vocab);
 // Threads the settings mean here: 0 is every core this process may use.

@@ -38,6 +38,7 @@ struct Settings {
   std::string gemm = "auto";
   std::string memory;   // a size or a percentage; empty: no line drawn
   int micro_batch = 0;  // windows computed at once, a divisor of batch; 0: chosen
+  int lanes = 0;        // micro-batches side by side, a thread each; 0: chosen
   int loss_rows = 0;    // rows of logits held at once; 0: chosen
   std::string recompute = "auto";
 

@@ -111,6 +111,7 @@ class Trainer {
   double median_step_ = 0;  // seconds, followed step by step
   std::optional<double> floor_;
   double last_validation_ = NAN, best_loss_, first_step_seconds_ = 0;
+  double gradient_norm_ = unknown_real;
   uint64_t best_step_, saved_step_ = UINT64_MAX;
   Clock::time_point began_ = Clock::now(), last_recorded_{};
   uint64_t recorded_iteration_ = 0;
@@ -139,7 +140,9 @@ std::unique_ptr<Corpus> corpus_for(Start& start) {
 std::optional<Way> draw_line(Start& start) {
   Settings& settings = start.state.settings;
   if (settings.memory.empty()) {
-    settings.micro_batch = static_cast<int>(program_options(settings, start.state.vocab).batch);
+    const ProgramOptions options = program_options(settings, start.state.vocab);
+    settings.micro_batch = static_cast<int>(options.batch);
+    settings.lanes = options.lanes;
     return std::nullopt;
   }
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
@@ -212,9 +215,12 @@ double Trainer::step(uint64_t done) {
   const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
   const Moment now{
       .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
-  runtime_.executor.run(program.train, now, [&](int micro) {
-    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens), tokens});
+  runtime_.executor.run(program.train, now, [&](int micro, int lane) {
+    batches_.fill(done, micro * int(options_.batch),
+                  {runtime_.executor.tokens(program.tokens, lane), tokens});
   });
+  // Read now: the next list to run, an evaluation, uses these bytes for its own.
+  if (options_.clip > 0) gradient_norm_ = double(runtime_.executor.data(program.clip)[1]);
   return *runtime_.executor.data(program.loss);
 }
 
@@ -304,9 +310,7 @@ void Trainer::after_step(uint64_t iteration, double loss) {
                       .learning_rate = schedule_.at(iteration - 1),
                       .tokens_per_second = speed * double(tokens),
                       .iterations_per_second = speed,
-                      .gradient_norm = options_.clip > 0
-                                           ? double(runtime_.executor.data(runtime_.program.clip)[1])
-                                           : unknown_real};
+                      .gradient_norm = gradient_norm_};
     record_->step(row);
     record_->memory({.step = int64_t(iteration), .rss = int64_t(rss)});
     if (metrics_) metrics_->step(row);

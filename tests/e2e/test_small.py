@@ -1,5 +1,7 @@
 """`train --small`: every figure it reports, flat memory with everything happening in between, and learning towards the floor."""
 
+import sqlite3
+
 from harness import *
 
 KEYS = ("iterations parameters loss val_loss entropy_floor iterations_per_second tokens_per_second plan_bytes plan_lower_bound_bytes "
@@ -32,6 +34,11 @@ with Temporary() as place:
         assert result["peak_rss_bytes"] <= 80_000_000 and ended.peak <= 80_000_000
         # What the program says of itself is what the kernel says of it.
         assert abs(ended.peak - result["peak_rss_bytes"]) <= 8_000_000, (ended.peak, result["peak_rss_bytes"])
+
+    # The last step was evaluated before it was recorded: its norm must still be the step's own.
+    with sqlite3.connect(place.path / FOLDER / "run.db") as record:
+        norms = [norm for (norm,) in record.execute("SELECT grad_norm FROM steps")]
+    assert norms and all(0 < norm < 100 for norm in norms), norms[-3:]
 
     # A model that knows nothing loses ln 35 = 3.56; one that knows how often each letter comes, about 2.8.
     above = result["val_loss"] / result["entropy_floor"]

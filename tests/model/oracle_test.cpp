@@ -116,8 +116,8 @@ void compare_run(const json& stored, const ProgramOptions& options, int threads,
     SCOPED_TRACE("step " + std::to_string(step + 1));
     const auto tokens = tokens_of(stored.at("tokens")[step]);
     ASSERT_EQ(static_cast<int64_t>(tokens.size()), per_micro * options.accumulate);
-    s.executor->run(s.program.train, Moment{.step = step, .learning_rate = lr}, [&](int micro) {
-      std::copy_n(tokens.data() + micro * per_micro, per_micro, s.executor->tokens(s.program.tokens));
+    s.executor->run(s.program.train, Moment{.step = step, .learning_rate = lr}, [&](int micro, int lane) {
+      std::copy_n(tokens.data() + micro * per_micro, per_micro, s.executor->tokens(s.program.tokens, lane));
     });
     const double loss = *s.executor->data(s.program.loss), wanted = stored.at("losses")[step];
     EXPECT_NEAR(loss, wanted, loss_tolerance);

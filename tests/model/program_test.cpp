@@ -79,6 +79,33 @@ TEST(Program, MicroBatchesAddUpToTheWholeBatch) {
   }
 }
 
+// Lanes may divide the micro-batches evenly or not, and there may be fewer threads than lanes: bits follow from the lanes.
+TEST(Program, LanesAddUpToTheWholeBatch) {
+  for (int lanes : {2, 3, 4}) {
+    ProgramOptions cut = odd_model();
+    cut.batch = 1;
+    cut.accumulate = 4;
+    cut.clip = 1;
+    cut.dropout = .2f;
+    ProgramOptions all = cut;
+    all.batch = 4;
+    all.accumulate = 1;
+    cut.lanes = lanes;
+    Session whole(all), one(cut, 1), three(cut, 3);
+    EXPECT_EQ(find_overlap(*one.program.graph, one.plan), "");
+    for (uint64_t i = 0; i < 5; ++i) {
+      const float loss = one.step(i);
+      EXPECT_NEAR(whole.step(i), loss, 1e-5) << lanes;
+      EXPECT_EQ(loss, three.step(i)) << lanes;
+    }
+    for (size_t i = 0; i < whole.program.gradients.size(); ++i) {
+      const ValueId id = one.program.model->parameters()[i].id;
+      EXPECT_LT(worst(one.values(id), whole.values(whole.program.model->parameters()[i].id)), 2e-3);
+      EXPECT_EQ(one.values(id), three.values(id));
+    }
+  }
+}
+
 TEST(Program, RecomputingChangesNoBitAndTakesLessMemory) {
   ProgramOptions options = odd_model();
   options.shape.layers = 4;

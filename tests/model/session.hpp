@@ -29,10 +29,10 @@ struct Session {
   float step(uint64_t step, float lr = 1e-3f) {
     const Type type = (*program.graph)[program.tokens].type;
     const int64_t vocab = program.model->shape().vocab, n = type.elements();
-    executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3}, [&](int micro) {
+    executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3}, [&](int micro, int lane) {
       const CounterRng rng(step, Stream::windows);
       for (int64_t i = 0; i < n; ++i)
-        executor->tokens(program.tokens)[i] = int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
+        executor->tokens(program.tokens, lane)[i] = int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
     });
     return *executor->data(program.loss);
   }

@@ -41,7 +41,7 @@ class LossSum final : public Op {
     double sum = 0;
     for (int64_t i = 0; i < f.in_type[0].elements(); ++i) sum += f.in[0][i];
     const float loss = static_cast<float>(sum * scale_);
-    f.out[0][0] = f.now->micro == 0 ? loss : f.out[0][0] + loss;
+    f.out[0][0] = f.now->round == 0 ? loss : f.out[0][0] + loss;
   }
 
  private:

@@ -6,13 +6,15 @@ namespace plimsoll::ops {
 namespace {
 
 // A part of an m x n product. Rows are split into as many groups as threads are likely to work (two parts each), so that
-// a thread keeps to the rows it had in the node before; within a group columns are split, each part packing its own.
+// a thread keeps to the rows it had in the node before; within a group columns are split, each part packing its own. A
+// weight too large for a core's cache is split by columns alone: it comes from memory, and only once.
 struct Tile {
   Range rows, columns;
 };
-Tile tile_of(int64_t m, int64_t n, int part, int parts, bool rows_first) {
+Tile tile_of(int64_t m, int64_t n, int64_t k, int part, int parts, bool rows_first) {
+  constexpr int64_t large = 1 << 18;  // elements
   int columns = static_cast<int>(std::clamp<int64_t>(n / 64, 1, parts));
-  if (rows_first && parts % 2 == 0 && m >= 28 * (parts / 2)) columns = n >= 128 ? 2 : 1;
+  if (rows_first && n * k <= large && parts % 2 == 0 && m >= 28 * (parts / 2)) columns = n >= 128 ? 2 : 1;
   while (parts % columns) --columns;
   return {split(m, part / columns, parts / columns, 14), split(n, part % columns, columns, 32)};
 }
@@ -40,7 +42,7 @@ class Product : public Op {
  protected:
   // Runs the given part of g, whose pointers are those of the whole product.
   static void run_part(const Frame& f, kernels::Gemm g, int part, int parts, bool rows_first = true) {
-    const Tile tile = tile_of(g.m, g.n, part, parts, rows_first);
+    const Tile tile = tile_of(g.m, g.n, g.k, part, parts, rows_first);
     g.m = tile.rows.end - tile.rows.begin;
     g.n = tile.columns.end - tile.columns.begin;
     if (g.m == 0 || g.n == 0) return;

@@ -13,6 +13,7 @@ constexpr int NR = 2 * W;                          // columns in a tile
 constexpr int MR = W == 16 ? 14 : W == 8 ? 6 : 4;  // rows in a tile: 2 * MR accumulators fill the registers
 constexpr int64_t KC = 384;                        // depth of a packed block: MR x KC stays in L1
 constexpr int64_t NC = 256;                        // columns of a packed block: KC x NC stays in L2
+constexpr int64_t far = 192;                       // depth from which fetching what comes next costs nothing
 static_assert(KC * (NC + 16) <= static_cast<int64_t>(gemm_scratch_floats));
 
 // What happens to a finished tile.
@@ -38,6 +39,13 @@ template <int rows, int vectors, bool UnitRow, bool Partial>
 void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b_row, int lanes,
           const Finish& f) {
   vf acc[rows][vectors] = {};
+  if (depth >= far) {
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      __builtin_prefetch(f.c + i * f.c_row, 1);
+      if (vectors == 2) __builtin_prefetch(f.c + i * f.c_row + W, 1);
+    }
+  }
   // Rows in threes share a pointer: p, p + step and p + 2 step are one address mode each.
   constexpr int groups = (rows + 2) / 3;
   const float* p[groups];
@@ -64,13 +72,27 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
       for (int g = 0; g < groups; ++g) ++p[g];
     }
   }
+  // What is added comes one kind at a time, so that each is tested once a tile.
+  const auto each = [&](auto body) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i)
+    for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) {
-      const int count = v == vectors - 1 ? lanes : W;
-      store_lanes(f.c + i * f.c_row + v * W, finish_lanes(acc[i][v], f, i, v * W, count), count);
-    }
+      for (int v = 0; v < vectors; ++v) body(i, v, acc[i][v]);
+  };
+  const auto lanes_of = [&](const float* p, int v) __attribute__((always_inline)) {
+    return Partial && v == vectors - 1 ? load_part(p + v * W, lanes) : load(p + v * W);
+  };
+  if (f.accumulate) each([&](int i, int v, vf& x) { x += lanes_of(f.c + i * f.c_row, v); });
+  if (f.bias) {
+    vf bias[vectors];
+    for (int v = 0; v < vectors; ++v) bias[v] = lanes_of(f.bias, v);
+    each([&](int, int v, vf& x) { x += bias[v]; });
+  }
+  if (f.addend) each([&](int i, int v, vf& x) { x += lanes_of(f.addend + i * f.addend_row, v); });
+  each([&](int i, int v, vf& x) {
+    float* to = f.c + i * f.c_row + v * W;
+    Partial&& v == vectors - 1 ? store_part(to, x, lanes) : store(to, x);
+  });
 }
 
 using TileFunction = void (*)(int64_t, const float*, int64_t, const float*, int64_t, int, const Finish&);
@@ -131,26 +153,33 @@ inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_
   }
 }
 
-// Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column.
+// Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column. Where its rows are contiguous
+// they are read whole, one after the other, as memory likes it.
 inline void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t columns, float* out) {
-  for (int64_t j = 0; j < columns; j += NR, out += depth * NR) {
-    const int64_t width = columns - j < NR ? columns - j : NR;
-    const float* in = g.b + k0 * g.b_row + (j0 + j) * g.b_col;
-    if (g.b_col == 1) {
-      const int first = static_cast<int>(width < W ? width : W), second = static_cast<int>(width - first);
-      for (int64_t k = 0; k < depth; ++k, in += g.b_row) {
-        store(out + k * NR, load_lanes(in, first));
-        store(out + k * NR + W, second ? load_lanes(in + W, second) : vf{});
-      }
-    } else {
-      for (int strip = 0; strip < NR; strip += W) {
-        const int64_t left = width - strip;
-        transpose_strip(in + strip * g.b_col, g.b_col,
-                        static_cast<int>(left < 0   ? 0
-                                         : left < W ? left
-                                                    : W),
-                        depth, out + strip, NR);
-      }
+  const float* in = g.b + k0 * g.b_row + j0 * g.b_col;
+  const int64_t panels = (columns + NR - 1) / NR;
+  if (g.b_col != 1) {
+    for (int64_t j = 0; j < panels * NR; j += W) {
+      const int64_t left = columns - j;
+      transpose_strip(in + j * g.b_col, g.b_col,
+                      static_cast<int>(left < 0   ? 0
+                                       : left < W ? left
+                                                  : W),
+                      depth, out + j / NR * NR * depth + j % NR, NR);
+    }
+    return;
+  }
+  const int64_t whole = columns / NR * NR;
+  for (int64_t k = 0; k < depth; ++k, in += g.b_row, out += NR) {
+    float* to = out;
+    for (int64_t j = 0; j < whole; j += NR, to += depth * NR) {
+      store(to, load(in + j));
+      store(to + W, load(in + j + W));
+    }
+    if (whole < columns) {
+      const int last = static_cast<int>(columns - whole), first = last < W ? last : W;
+      store(to, load_lanes(in + whole, first));
+      store(to + W, last > W ? load_lanes(in + whole + W, last - W) : vf{});
     }
   }
 }
@@ -230,6 +259,9 @@ inline void gemm(const Gemm& g, float* scratch) {
           a = a_panel;
           step = MR;
         }
+        if (!packs_a && !unit_row && depth >= far)
+          for (int64_t r = i + rows; r < i + rows + MR && r < g.m; ++r)
+            for (int64_t k = 0; k < depth; k += 16) __builtin_prefetch(g.a + r * g.a_row + k0 + k, 0, 2);
         for (int64_t j = 0; j < columns; j += NR) {
           const int64_t width = columns - j < NR ? columns - j : NR;
           const int vectors = width > W ? 2 : 1;
@@ -242,7 +274,7 @@ inline void gemm(const Gemm& g, float* scratch) {
                          last && g.addend ? g.addend + i * g.addend_row + column : nullptr,
                          g.addend_row,
                          g.accumulate || !first};
-          const bool partial = !packs_b && lanes != W;
+          const bool partial = lanes != W;
           const TileFunction run =
               unit_row ? tile_of<true>(rows, vectors, partial) : tile_of<false>(rows, vectors, partial);
           run(depth, a, step, b, packs_b ? NR : g.b_row, lanes, f);

@@ -1,0 +1,104 @@
+"""Memory as an input, measured: each model at 100, 75, 50 and 40 % of what it takes without a line and at the least that would do.
+
+Trains a few steps at every budget, and compares the peak of the whole process with the line, the losses with those of the run
+without one, and the time of a step with its time. Prints a table in Markdown; exit code 1 where a promise is broken.
+
+    python3 bench/budgets.py build/plimsoll --models small,nano
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MODELS = {
+    "small": ["--small", "--batch", "16"],
+    "nano": ["--nano"],
+    "baby": ["--baby"],
+    "gpt2": ["--gpt2", "--accumulate", "1", "--vocab", "50304", "--batch", "4", "--context", "256"],
+    "gpt2-least": ["--gpt2", "--accumulate", "1", "--vocab", "50304", "--batch", "1", "--context", "64"],
+}
+SHARES = (1, 0.75, 0.5, 0.4)
+
+
+STEPS = {"small": 100, "nano": 100, "baby": 4, "gpt2": 4, "gpt2-least": 4}
+ENDS = {"small", "nano"}  # the others are stopped: their final evaluation would take minutes
+
+
+def rows(path):
+    try:
+        with open(path) as file:
+            return [row for row in map(json.loads, (line for line in file if line.endswith("\n"))) if row["type"] == "step"]
+    except FileNotFoundError:
+        return []
+
+
+def train(program, model, memory=None):
+    """Trains some steps and returns losses by step, milliseconds a step and the peak of the process in bytes."""
+    steps = STEPS[model]
+    with tempfile.TemporaryDirectory() as folder:
+        metrics = os.path.join(folder, "metrics")
+        command = [program, "train", *MODELS[model], "--iterations", str(steps if model in ENDS else 1000), "--log-every", "1", "--eval-every", "0",
+                   "--sample-every", "0", "--checkpoint-every", "0", "--dropout", "0", "--out", os.path.join(folder, "run"), "--metrics", metrics,
+                   "--json"]  # fmt: skip
+        if memory:
+            command += ["--memory", str(memory)]
+        with open(os.path.join(folder, "said"), "w") as said:
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)
+            while model not in ENDS and child.poll() is None:
+                if len(rows(metrics)) >= steps:
+                    child.send_signal(signal.SIGTERM)
+                time.sleep(0.1)
+            out = child.communicate()[0]
+        if not out or json.loads(out)["iterations"] < steps:
+            raise SystemExit(f"{' '.join(command)}: {open(os.path.join(folder, 'said')).read()[-400:]}")
+        done = json.loads(out)
+        return {row["step"]: row["loss"] for row in rows(metrics)}, done["ms_per_step"], done["peak_rss_bytes"]
+
+
+def least(program, model):
+    done = subprocess.run([program, "train", *MODELS[model], "--memory", "1MB", "--out", "/nonexistent/x"], capture_output=True, text=True)
+    return int(re.search(r"needs: (\d+) bytes", done.stderr).group(1))
+
+
+def refused(program, model, budget):
+    began = time.monotonic()
+    done = subprocess.run([program, "train", *MODELS[model], "--memory", str(budget), "--out", "/nonexistent/x"], capture_output=True, text=True)
+    return done.returncode == 2 and "needs:" in done.stderr, time.monotonic() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--models", default="small,nano,baby,gpt2")
+    options = parser.parse_args()
+    broken = 0
+    print("| model | line | peak of the process | against no line | largest difference of a loss | |\n|---|---|---|---|---|---|")
+    for model in options.models.split(","):
+        smallest = least(options.program, model)
+        losses, milliseconds, total = train(options.program, model)
+        print(f"| {model} | none | {total / 1e6:.1f} MB | 1.00x ({milliseconds:.1f} ms) | | |", flush=True)
+        for name, budget in [*((f"{share:.0%}", int(total * share)) for share in SHARES), ("least", smallest)]:
+            if budget < smallest:
+                said, took = refused(options.program, model, budget)
+                broken += not said
+                print(f"| {model} | {name}: {budget / 1e6:.1f} MB | refused in {took:.2f} s | | | {'' if said else 'BROKEN'} |", flush=True)
+                continue
+            got, time_of_step, peak = train(options.program, model, budget)
+            apart = max(abs(losses[step] - got[step]) for step in losses if step in got)
+            held = peak <= budget and apart <= 1e-5
+            broken += not held
+            print(f"| {model} | {name}: {budget / 1e6:.1f} MB | {peak / 1e6:.1f} MB | {time_of_step / milliseconds:.2f}x | {apart:.1e} | {'' if held else 'BROKEN'} |",
+                  flush=True)  # fmt: skip
+        said, took = refused(options.program, model, smallest - 4096)
+        broken += not said
+        print(f"| {model} | one page below the least | refused in {took:.2f} s | | | {'' if said else 'BROKEN'} |", flush=True)
+    sys.exit(broken > 0)
+
+
+main()
