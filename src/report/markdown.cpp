@@ -62,9 +62,9 @@ std::string process_table(const RunData& data) {
   std::string out =
       "\n## Processes\n| process | role | pid | last | peak | command |\n|---|---|---|---|---|---|\n";
   for (const ProcessFigures& one : stack.shown)
-    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", plain(masked(one.process->name)),
+    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", plain(shown(one.process->name)),
                        plain(shown(one.process->role)), one.process->pid, bytes(double(one.last)),
-                       bytes(double(one.peak)), plain(masked(one.process->arguments)));
+                       bytes(double(one.peak)), plain(shown(one.process->arguments)));
   if (stack.others) out += fmt::format("\nand {} more.\n", stack.others);
   return out;
 }
@@ -86,7 +86,7 @@ std::string site_table(const RunData& data) {
 std::string settings(const RunData& data) {
   std::string out = "\n## Configuration\n| | |\n|---|---|\n";
   for (const auto& [key, value] : data.configuration)
-    out += fmt::format("| {} | {} |\n", plain(shown(key)), plain(masked(value)));
+    out += fmt::format("| {} | {} |\n", plain(shown(key)), plain(shown_value(key, value)));
   return out + fmt::format("| machine | {} |\n| plimsoll | {} |\n", plain(shown(data.run.machine)),
                            plain(shown(data.run.version)));
 }

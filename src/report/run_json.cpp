@@ -184,7 +184,7 @@ class RunText {
         kept.push_back(&all[i]);
     json_.key("events").open('{').key("left_out").integer(int64_t(all.size() - kept.size()));
     cells({"time", "kind", "text"}, kept, [&](const RunReader::Event* event) {
-      json_.seconds(event->time).text(shown(event->kind)).text(masked(event->text));
+      json_.seconds(event->time).text(shown(event->kind)).text(shown(event->text));
     });
     json_.close('}');
   }
@@ -197,8 +197,8 @@ class RunText {
     for (const ProcessFigures& one : stack.shown) {
       const RunReader::Process& process = *one.process;
       json_.open('{').key("id").integer(process.id).key("pid").integer(process.pid);
-      json_.key("parent").count(process.parent).key("name").text(masked(process.name));
-      json_.key("arguments").text(masked(process.arguments)).key("role").text(shown(process.role));
+      json_.key("parent").count(process.parent).key("name").text(shown(process.name));
+      json_.key("arguments").text(shown(process.arguments)).key("role").text(shown(process.role));
       json_.key("first_seen").seconds(process.first_seen).key("ended").seconds(process.ended);
       json_.key("first_bytes").integer(one.first).key("bytes").integer(one.last);
       json_.key("low_bytes").integer(one.low).key("peak_bytes").integer(one.peak).close('}');
@@ -291,7 +291,8 @@ class RunText {
     json_.key("configuration").open('{');
     const size_t kept = std::min(data_.configuration.size(), most_settings);
     for (size_t i = 0; i < kept; ++i)
-      json_.key(shown(data_.configuration[i].first)).text(masked(data_.configuration[i].second));
+      json_.key(shown(data_.configuration[i].first))
+          .text(shown_value(data_.configuration[i].first, data_.configuration[i].second));
     json_.close('}');
   }
 

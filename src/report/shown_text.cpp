@@ -17,13 +17,17 @@ std::string cut(std::string text) {
 
 }  // namespace
 
-std::string shown(std::string_view text) { return cut(observe::escape(text.substr(0, 4 * most_bytes))); }
-
-std::string shown_whole(std::string_view text) { return observe::escape(text); }
-
-std::string masked(std::string_view text) {
-  return shown(observe::mask_arguments({std::string(text)}).front());
+std::string shown(std::string_view text) {
+  return cut(observe::escape(observe::mask_arguments({std::string(text)}).front().substr(0, 4 * most_bytes)));
 }
+
+std::string shown_value(const std::string& key, const std::string& value) {
+  const std::string before = shown(key + "=");
+  const std::string both = shown(key + "=" + value);
+  return both.starts_with(before) ? both.substr(before.size()) : shown(value);
+}
+
+std::string shown_sentence(std::string_view text) { return observe::escape(text); }
 
 std::vector<std::string> frames(std::string_view stack) {
   std::vector<std::string> out;

@@ -7,12 +7,13 @@
 
 namespace plimsoll::report {
 
-// Control characters, invalid UTF-8 and text-direction marks as escapes; cut to a few hundred characters.
+// What looks like a secret as ***, control characters, invalid UTF-8 and text-direction marks as escapes; cut to a few
+// hundred characters.
 std::string shown(std::string_view text);
-// The same without a cut.
-std::string shown_whole(std::string_view text);
-// As `shown`, with everything that looks like a secret replaced by ***.
-std::string masked(std::string_view text);
+// A setting's value: all of it is a secret where its key says so.
+std::string shown_value(const std::string& key, const std::string& value);
+// Our own sentences: escaped only, and whole.
+std::string shown_sentence(std::string_view text);
 // The frames of a recorded stack.
 std::vector<std::string> frames(std::string_view stack);
 

@@ -33,6 +33,15 @@ std::string wrapped(const std::string& text, size_t columns) {
   return out;
 }
 
+// The first `columns` characters, filled up with blanks; what continues a UTF-8 character takes no column.
+std::string fitted(const std::string& text, size_t columns, bool fill = true) {
+  size_t end = 0, used = 0;
+  for (; end < text.size(); ++end) {
+    if ((text[end] & 0xc0) != 0x80 && used++ == columns) break;
+  }
+  return text.substr(0, end) + std::string(fill && used < columns ? columns - used : 0, ' ');
+}
+
 std::string verdict_text(const RunData& data, const TerminalOptions& options) {
   const auto verdict = nlohmann::json::parse(data.verdict, nullptr, false);
   std::string text = wrapped(sentence_of(data), options.columns);
@@ -101,18 +110,13 @@ std::string processes(const RunData& data, const TerminalOptions& options) {
       if (row.bytes[i] >= 0) values.push_back(double(row.bytes[i]));
     const int64_t change = one.last - one.first;
     const bool steady = std::abs(change) < std::max<int64_t>(100'000, one.first / 100);
-    std::string line = fmt::format(
-        "{:>8}  {:<12} {:>9} {:>9} {:>10}  {:<12}  ", one.process->pid,
-        shown(one.process->role).substr(0, 12), format_bytes(uint64_t(one.last)),
-        format_bytes(uint64_t(one.peak)),
-        steady ? "steady" : (change > 0 ? "+" : "-") + format_bytes(uint64_t(std::abs(change))), "");
-    const std::string spark = sparkline(values, 12, options.unicode);
-    // The sparkline's characters are one column each whatever their bytes.
-    line = line.substr(0, line.size() - 14) + spark +
-           std::string(12 - std::min<size_t>(12, std::min(values.size(), size_t(12))), ' ') + "  ";
-    const size_t used = 58 + 14;
-    out += line + masked(one.process->name).substr(0, options.columns > used ? options.columns - used : 8) +
-           "\n";
+    const std::string moved =
+        steady ? "steady" : (change > 0 ? "+" : "-") + format_bytes(uint64_t(std::abs(change)));
+    out +=
+        fmt::format("{:>8}  {} {:>9} {:>9} {:>10}  ", one.process->pid, fitted(shown(one.process->role), 12),
+                    format_bytes(uint64_t(one.last)), format_bytes(uint64_t(one.peak)), moved);
+    if (options.columns >= 80) out += fitted(sparkline(values, 12, options.unicode), 12) + "  ";
+    out += fitted(shown(one.process->name), options.columns > 80 ? options.columns - 72 : 8, false) + "\n";
   }
   if (stack.others) out += fmt::format("          and {} more\n", stack.others);
   return out;
@@ -124,7 +128,7 @@ std::string training(const RunData& data, const TerminalOptions& options) {
     for (const StepRow& row : data.steps)
       if (std::isfinite(value(row))) values.push_back(value(row));
     if (values.empty()) return "";
-    const size_t width = std::clamp<size_t>(options.columns > 46 ? options.columns - 46 : 10, 10, 60);
+    const size_t width = options.columns > 40 ? std::min<size_t>(options.columns - 40, 60) : 0;
     return fmt::format("{:<12} {:>12} {} {}\n", name, text(values.front()),
                        sparkline(values, width, options.unicode), text(values.back()));
   };
@@ -155,7 +159,7 @@ std::string events(const RunData& data, const TerminalOptions& options) {
   const size_t from = data.events.size() > 10 ? data.events.size() - 10 : 0;
   for (size_t i = from; i < data.events.size(); ++i)
     out += wrapped(fmt::format("{} {}: {}", format_duration(data.events[i].time), shown(data.events[i].kind),
-                               masked(data.events[i].text)),
+                               shown(data.events[i].text)),
                    options.columns) +
            "\n";
   return out.empty() ? out : "\n" + out;
@@ -165,7 +169,7 @@ std::string events(const RunData& data, const TerminalOptions& options) {
 
 std::string sentence_of(const RunData& data) {
   const auto verdict = nlohmann::json::parse(data.verdict, nullptr, false);
-  return verdict.is_object() ? shown_whole(verdict.value("sentence", ""))
+  return verdict.is_object() ? shown_sentence(verdict.value("sentence", ""))
                              : "No verdict: there are no memory samples to judge.";
 }
 
@@ -177,7 +181,7 @@ std::string headline(const RunData& data) {
   if (data.run.kind == "watch") kind = "Watched program";
   if (data.run.kind == "guard") kind = "Guarded program";
   const double length = data.memory.empty() ? 0 : data.memory.back().time;
-  return fmt::format("{} {}, started {}, {}", kind, masked(name), shown(data.run.started),
+  return fmt::format("{} {}, started {}, {}", kind, shown(name), shown(data.run.started),
                      format_duration(length));
 }
 

@@ -164,7 +164,7 @@ RunData hostile(const std::string& text) {
   data.name = data.run.kind = data.run.machine = data.run.started = text;
   for (auto& process : data.processes) process.name = process.arguments = process.role = text;
   data.configuration = {{text, text}};
-  data.phases = {{1, text}};
+  data.phases = {{1, "x" + text}};  // one without a name is not drawn
   data.events = {{2, text, text}};
   data.plan = {{text, text, 0, 10, 0, 1}};
   data.sites = {{1, 1, text + "\n" + text, 5, 1, 2}};
