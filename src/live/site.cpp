@@ -72,9 +72,8 @@ class Site {
   std::optional<RunTail> tail_;
   std::optional<Current> current_;
   std::optional<KeptRun> kept_;
-  std::string trouble_;  // why the record cannot be read just now
-  std::deque<Body>
-      recent_;  // the newest messages: who connects gets those that came since it fetched the run
+  std::string trouble_;      // why the record cannot be read just now
+  std::deque<Body> recent_;  // the newest messages, for who connects after it fetched the run
   std::deque<std::weak_ptr<const std::string>> wholes_;  // still being sent to somebody
   Body whole_;
   double whole_made_ = 0, whole_cost_ = 0;
@@ -115,6 +114,14 @@ HttpResponse text_of(std::string_view type, std::string_view text) {
   return {.type = type, .body = std::make_shared<const std::string>(text)};
 }
 
+// A part of the page, made once for all who ask.
+HttpResponse part(std::string_view path) {
+  static const HttpResponse style = text_of("text/css; charset=utf-8", report::page_style());
+  static const HttpResponse script = text_of("text/javascript; charset=utf-8", report::page_script());
+  static const HttpResponse charts = text_of("text/javascript; charset=utf-8", report::charts_script());
+  return path == "/page.css" ? style : path == "/page.js" ? script : charts;
+}
+
 HttpResponse Site::page() {
   if (!report::has_charts())
     return text_of(
@@ -133,9 +140,7 @@ HttpResponse Site::route(const HttpRequest& request) {
   const std::string_view path = request.path;
   if (path == "/healthz")
     return plain(trouble_.empty() ? 200 : 503, trouble_.empty() ? "ok\n" : trouble_ + "\n");
-  if (path == "/page.css") return text_of("text/css; charset=utf-8", report::page_style());
-  if (path == "/page.js") return text_of("text/javascript; charset=utf-8", report::page_script());
-  if (path == "/dygraph.js") return text_of("text/javascript; charset=utf-8", report::charts_script());
+  if (path == "/page.css" || path == "/page.js" || path == "/dygraph.js") return part(path);
   const bool ours = path == "/" || path == "/metrics" || path == "/api/run" || path == "/events";
   if (!ours) return plain(404, "there are /, /metrics, /healthz, /api/run and /events\n");
   if (!kept_ || kept_->empty()) {
