@@ -45,6 +45,10 @@ class Served:
         until(lambda: self.get("/metrics")[0] == 200, why="the run did not begin")
         return self
 
+    def warmed_up(self):
+        """Past the iterations after which allocations are counted."""
+        until(lambda: self.metrics().get("plimsoll_train_step", 0) > 150, 300, "the run did not warm up")
+
     def metrics(self):
         status, text, _ = self.get("/metrics")
         assert status == 200, text

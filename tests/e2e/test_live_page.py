@@ -59,6 +59,7 @@ def test_page_and_server_stay_as_they_are(folder):
             if tab:
                 heaps.append(heap(tab))
                 nodes.append(tab.evaluate("document.querySelectorAll('*').length"))
+        served.warmed_up()
         if tab:
             assert served.metrics()["plimsoll_train_step"] > first
             assert not tab.console, tab.console

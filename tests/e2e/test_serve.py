@@ -39,6 +39,7 @@ def test_everything_is_answered_while_training(folder):
             first.append(stream.readline())
     messages = [json.loads(line[6:]) for line in first if line.startswith(b"data: ")]
     assert any("memory" in message for message in messages) and any("steps" in message for message in messages)
+    served.warmed_up()
     result = stop(served).json()
     assert result["allocations_after_warmup"] in (0, None), result  # with readers, too
 
