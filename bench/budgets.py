@@ -50,10 +50,10 @@ def train(program, model, memory=None):
             command += ["--memory", str(memory)]
         with open(os.path.join(folder, "said"), "w") as said:
             child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)
-            while model not in ENDS and child.poll() is None:
-                if len(rows(metrics)) >= steps:
-                    child.send_signal(signal.SIGTERM)
+            while model not in ENDS and child.poll() is None and len(rows(metrics)) < steps:
                 time.sleep(0.1)
+            if model not in ENDS:
+                child.send_signal(signal.SIGTERM)
             out = child.communicate()[0]
         if not out or json.loads(out)["iterations"] < steps:
             raise SystemExit(f"{' '.join(command)}: {open(os.path.join(folder, 'said')).read()[-400:]}")

@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
-#include "data/text_corpus.hpp"
 #include "train/evaluate.hpp"
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
@@ -14,12 +13,24 @@ namespace plimsoll::cli {
 namespace {
 
 std::string path, data, gemm = "auto";
-bool as_json = false, everything = false;
+bool as_json = false, everything = false, skip_bad = false;
 int threads = 0;
 
 std::unique_ptr<Corpus> corpus_for(const RunState& state) {
-  if (!data.empty()) return std::make_unique<TextCorpus>(data, state.tokenizer, everything ? 0.0 : 0.9);
-  return open_corpus(state.settings, &state.tokenizer);
+  Settings settings = state.settings;
+  settings.distrust_lambda = 0;  // says how the model was trained, not what it is measured on
+  if (!data.empty()) settings.data = data, settings.skip_bad = false;
+  settings.skip_bad |= skip_bad;
+  return open_corpus(settings, &state.tokenizer, everything);
+}
+
+nlohmann::ordered_json group_json(const GroupLoss& group) {
+  return {{"loss", group.targets ? nlohmann::ordered_json(group.loss) : nullptr}, {"tokens", group.targets}};
+}
+
+void print_group(const char* name, const GroupLoss& group) {
+  if (group.targets)
+    fmt::print("{} provenance: {:.4f} over {} tokens\n", name, group.loss, format_count(group.targets));
 }
 
 void run() {
@@ -29,10 +40,13 @@ void run() {
   for (const std::string& note : saved.notes) fmt::print(stderr, "note: {}\n", note);
   const Settings& settings = saved.state.settings;
   const auto corpus = corpus_for(saved.state);
+  for (const std::string& note : corpus->notes()) fmt::print(stderr, "note: {}\n", note);
   const Evaluation windows = final_windows(*corpus, settings.context);
   LoadedModel model(saved,
                     {.generate = false, .evaluate_batch = settings.batch, .threads = threads, .gemm = gemm});
-  const double loss = evaluate(model.runtime, windows);
+  std::vector<float> scratch(size_t(settings.context));
+  const ValidationLoss measured = evaluate(model.runtime, windows, scratch);
+  const double loss = measured.loss;
   const auto floor = corpus->floor(settings.context);
   if (as_json) {
     nlohmann::ordered_json out = {{"loss", loss},
@@ -41,27 +55,36 @@ void run() {
                                   {"tokens", windows.targets()},
                                   {"entropy_floor", floor ? nlohmann::ordered_json(*floor) : nullptr},
                                   {"step", saved.checkpoint.step}};
+    if (measured.grouped)
+      out["provenance"] = {{"high", group_json(measured.high)}, {"low", group_json(measured.low)}};
     fmt::print("{}\n", out.dump());
     return;
   }
   fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} tokens of {}\n", loss,
              loss / std::log(2.), std::exp(loss), format_count(windows.targets()), corpus->description());
+  if (measured.grouped) {
+    print_group("High", measured.high);
+    print_group("Low", measured.low);
+  }
   if (floor) fmt::print("Entropy floor: {:.4f} (+{:.1f} %)\n", *floor, 100 * (loss / *floor - 1));
 }
 
-Command command(40, "eval", "measure a trained model's loss", "plimsoll eval runs/nano --data other.txt",
-                [](CLI::App& app) {
-                  app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
-                  app.add_option(
-                         "--data", data,
-                         "text to measure on (its last tenth, as in training); default: the run's own data")
-                      ->type_name("FILE|DIR");
-                  app.add_flag("--all", everything, "with --data: all of it, not only the last tenth");
-                  app.add_option("--threads", threads, "0: every core")->type_name("N");
-                  app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
-                  app.add_flag("--json", as_json, "print one JSON object");
-                  app.callback(run);
-                });
+Command command(
+    40, "eval", "measure a trained model's loss",
+    "plimsoll eval runs/nano --data other.txt\n  plimsoll eval runs/mine --data samples.jsonl --all",
+    [](CLI::App& app) {
+      app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
+      app.add_option("--data", data,
+                     "text or samples (*.jsonl) to measure on, the validation part as in training; default: "
+                     "the run's own data")
+          ->type_name("FILE|DIR");
+      app.add_flag("--all", everything, "with --data: all of it, not only the validation part");
+      app.add_flag("--skip-bad", skip_bad, "samples: leave malformed lines out instead of refusing them");
+      app.add_option("--threads", threads, "0: every core")->type_name("N");
+      app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
+      app.add_flag("--json", as_json, "print one JSON object");
+      app.callback(run);
+    });
 
 }  // namespace
 }  // namespace plimsoll::cli

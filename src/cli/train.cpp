@@ -18,6 +18,27 @@ SettingsSources sources;
 bool as_json = false;
 live::ServeOptions serve;
 
+nlohmann::ordered_json known(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
+}
+
+// Null where the data is no samples.
+nlohmann::ordered_json provenance_json(const TrainResult& r) {
+  if (!r.samples) return nullptr;
+  auto group = [](const GroupLoss& g) {
+    return nlohmann::ordered_json{{"loss", g.targets ? known(g.loss) : nullptr}, {"tokens", g.targets}};
+  };
+  return {{"distrust_lambda", r.distrust_lambda},
+          {"cross_entropy", r.distrust_lambda > 0 ? known(r.cross_entropy) : known(r.loss)},
+          {"distrust", r.distrust_lambda > 0 ? known(r.loss - r.cross_entropy) : known(0 * r.loss)},
+          {"high", group(r.validation.high)},
+          {"low", group(r.validation.low)},
+          {"samples", r.samples->samples},
+          {"without_auth_weight", r.samples->without_authority},
+          {"without_prov_entropy", r.samples->without_entropy},
+          {"skipped_lines", r.samples->bad}};
+}
+
 void print_json(const TrainResult& r) {
   nlohmann::ordered_json out = {
       {"iterations", r.iterations},
@@ -46,6 +67,7 @@ void print_json(const TrainResult& r) {
               : r.end == TrainResult::End::interrupted ? "interrupted"
                                                        : "diverged"},
       {"out", r.folder},
+      {"provenance", provenance_json(r)},
       {"verdict", report::verdict_json(r.verdict)}};
   fmt::print("{}\n", out.dump());
 }
@@ -61,6 +83,14 @@ void print_text(const TrainResult& r) {
                r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor,
                                      100 * (r.validation_loss / *r.floor - 1))
                        : "");
+  if (r.validation.two_groups())
+    fmt::print(
+        "By provenance: {:.4f} over {} tokens of high, {:.4f} over {} of low | distrust lambda {:g}{}\n",
+        r.validation.high.loss, format_count(r.validation.high.targets), r.validation.low.loss,
+        format_count(r.validation.low.targets), r.distrust_lambda,
+        std::isfinite(r.cross_entropy) ? fmt::format(" | Cross-entropy: {:.4f} | Distrust: {:+.4f}",
+                                                     r.cross_entropy, r.loss - r.cross_entropy)
+                                       : "");
   if (r.rss_after_warmup > 0)  // 0: no step was left to do
     fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
                format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
@@ -83,7 +113,8 @@ void run() {
 
 Command command(10, "train", "train a model, or resume a run",
                 "plimsoll train --small 5000\n  plimsoll train --nano --data input.txt --out runs/mine "
-                "--json\n  plimsoll train --resume runs/mine",
+                "--json\n  plimsoll train --tiny --data samples.jsonl --distrust-lambda 1\n  plimsoll train "
+                "--resume runs/mine",
                 [](CLI::App& app) {
                   app.add_flag("--json", as_json,
                                "print one JSON object at the end; everything else goes to stderr");

@@ -1,30 +1,62 @@
-// Which windows make a step's batch, and which an evaluation: both pure functions of a number.
+// Which windows make a step's batch, and which an evaluation: both functions of a number alone.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "base/random.hpp"
 #include "data/corpus.hpp"
+#include "data/sample_stream.hpp"
 
 namespace plimsoll {
 
+// How batches of samples are made; means nothing to a corpus without them.
+struct SampleBatching {
+  size_t shuffle_buffer = 4096;  // samples waiting
+  double distrust_lambda = 0;    // strength of the weights; 0: there are none
+};
+
 // Training batches. The step is the whole cursor: the same (seed, step) gives the same batch, whatever came
-// before.
+// before. Windows of a text are drawn anywhere in it. Samples are read once an epoch, in shuffled order as
+// one stream of tokens, which is cut so that the rows of a batch lie far apart in it and hold different samples,
+// while each row goes on where it stopped the step before.
 class Batches {
  public:
   // InputError if the training part is shorter than one window of context + 1 tokens. `corpus` must outlive
   // this.
-  Batches(const Corpus& corpus, uint64_t seed, int batch, int context);
+  Batches(const Corpus& corpus, uint64_t seed, int batch, int context, SampleBatching samples = {});
 
   // Fills consecutive rows of context + 1 tokens, from row `first_row` of the step's batch on: row r is
   // [input 0, target 0 = input 1, …, target context-1]. As many rows as `tokens` holds; allocates nothing.
-  void fill(uint64_t step, int first_row, std::span<int32_t> tokens) const;
+  // `weights`, context a row, is for batches of samples with a distrust_lambda; their mean over the whole
+  // batch is 1.
+  void fill(uint64_t step, int first_row, std::span<int32_t> tokens, std::span<float> weights = {});
+
+  // Of samples: so many windows of the stream, one after the other, are the row of as many steps.
+  uint64_t steps_together() const { return steps_together_; }
 
  private:
+  void read_stretch(uint64_t stretch);
+  void weigh(uint64_t step);
+  // The first target of a row within what has been read.
+  size_t target(uint64_t step, size_t row) const {
+    return (row * steps_together_ + step % steps_together_) * (row_tokens_ - 1);
+  }
+
   const Corpus& corpus_;
   CounterRng random_;
   uint64_t batch_;
   size_t row_tokens_;
+  // Of samples: what `steps_together_` steps read of the stream, row by row; and the weights of one step, which
+  // depend on its whole batch.
+  double distrust_lambda_;
+  std::optional<SampleStream> stream_;
+  uint64_t steps_together_ = 1;
+  std::optional<uint64_t> stretch_, weighed_step_;
+  std::vector<int32_t> tokens_;  // [batch * steps_together * context + 1]
+  std::vector<float> distrust_;  // [batch * steps_together * context]
+  std::vector<float> weights_;   // [batch * context]
 };
 
 // A fixed set of validation windows.
@@ -44,9 +76,16 @@ class Evaluation {
   // Fills a window of context + 1 tokens and returns how many of its targets, from the first on, count. What
   // follows those in the last, partial window is token 0. Allocates nothing.
   int fill(uint64_t window, std::span<int32_t> tokens) const;
+  // How many targets of the window count.
+  int counted(uint64_t window) const;
+  // Of a corpus of samples: the distrust losses of the samples the targets that count belong to. As many as
+  // fill() returns.
+  void distrust(uint64_t window, std::span<float> out) const;
+  const Corpus& corpus() const { return *corpus_; }
 
  private:
   Evaluation(const Corpus& corpus, int context);
+  uint64_t place(uint64_t window) const;
   const Corpus* corpus_;
   uint64_t context_, windows_ = 0, targets_ = 0;
   bool consecutive_ = false;

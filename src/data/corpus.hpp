@@ -5,12 +5,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/random.hpp"
 #include "data/grammar.hpp"
 #include "data/tokenizer.hpp"
 
 namespace plimsoll {
+
+class SampleCorpus;
 
 enum class Split : uint64_t { train = 0, validation = 1 };
 
@@ -33,6 +36,10 @@ class Corpus {
   virtual std::optional<double> floor(int) const { return std::nullopt; }
   // Takes the corpus out of the process's resident memory, as far as it can come back by itself.
   virtual void drop_cached_pages() const {}
+  // What people should know before it is used, a line each.
+  virtual std::vector<std::string> notes() const { return {}; }
+  // The corpus itself, where it is made of samples that say where they come from.
+  virtual const SampleCorpus* samples() const { return nullptr; }
 };
 
 // The embedded grammar: endless in both parts, generated as it is read. Every window starts with the newline

@@ -122,14 +122,8 @@ void TextCorpus::finish(const Survey& survey, double train_share) {
   // A small text is made resident now, a large one leaves memory after every window: either way memory stays
   // flat.
   keep_resident_ = bytes_ <= resident_limit;
-  for (const Piece& piece : pieces_) {
-    if (!keep_resident_) piece.file.expect_random_access();
-    unsigned char touched = 0;
-    if (keep_resident_)
-      for (size_t at = 0; at < piece.file.bytes().size(); at += 4096)
-        touched ^= *const_cast<const volatile unsigned char*>(&piece.file.bytes()[at]);
-    static_cast<void>(touched);
-  }
+  for (const Piece& piece : pieces_)
+    keep_resident_ ? piece.file.make_resident() : piece.file.expect_random_access();
 }
 
 std::string TextCorpus::description() const {

@@ -33,10 +33,12 @@ OpPointer gelu();
 OpPointer dropout(DropoutSite site, bool addend);
 OpPointer add();
 
-// logits [n, V], tokens [B, T+1] -> losses [n], dlogits [n, V] (takes the place of logits)
-OpPointer cross_entropy(int64_t first_row, float scale, bool gradient);
-// losses [N] -> loss [1]: sum times scale, added up over micro-batches
-OpPointer loss_sum(float scale);
+// logits [n, V], tokens [B, T+1], weights [N]? -> losses [n], dlogits [n, V] (takes the place of logits).
+// Weights scale the gradients; the losses are those of the rows as they are.
+OpPointer cross_entropy(int64_t first_row, float scale, bool gradient, bool weighted = false);
+// losses [N], weights [N]? -> loss [1]: sum times scale, added up over micro-batches; with weights also the
+// sum without them [1]
+OpPointer loss_sum(float scale, bool weighted = false);
 
 // gradients... -> partial sums of squares; then the clip's factor and the norm
 OpPointer sum_squares();

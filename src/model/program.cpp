@@ -3,40 +3,19 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "loss/head.hpp"
+
 namespace plimsoll {
 namespace {
 
-// Rows of logits at once: enough for full-speed products, bounded at 64 MB.
 int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
-  if (options.loss_rows > 0) return std::min(options.loss_rows, rows);
-  const int64_t chunks = (rows * options.shape.vocab + (1 << 24) - 1) / (1 << 24);
-  return (rows + chunks - 1) / chunks;
+  return options.loss_rows > 0 ? std::min(options.loss_rows, rows)
+                               : fast_loss_rows(rows, options.shape.vocab);
 }
 
-// Head and loss in chunks of rows: logits live for one chunk only, and in training turn into their own gradient there.
-// Fills `losses`; with `gradients` also makes the gradients of hidden state, head and head bias.
-void emit_head(List& list, const Gpt& model, ValueId hidden, ValueId tokens, ValueId losses, int64_t chunk,
-               float scale, Gradients* gradients) {
-  Graph& graph = list.graph();
-  const Type type = graph[hidden].type;
-  const int64_t rows = type.shape[0], width = type.shape[1];
-  const ValueId dhidden = gradients ? graph.value("d.ln_f", type, Role::gradient) : no_value;
-  for (int64_t first = 0; first < rows; first += chunk) {
-    const int64_t count = std::min(chunk, rows - first);
-    const std::string name = fmt::format("{}.{}", list.name(), first / chunk);
-    const ValueId x = graph.view(hidden, first * width, {{count, width}}, "hidden." + name);
-    const ValueId part = graph.view(losses, first, {{count}}, "losses." + name);
-    const ValueId logits = model.logits(list, x, "logits." + name);
-    const Node node = list.nodes().back();
-    list.emit_into(ops::cross_entropy(first, scale, gradients != nullptr), {logits, tokens}, {part, logits},
-                   "loss." + name);
-    if (!gradients) continue;
-    gradients->of[logits] = logits;
-    gradients->place[x] = graph.view(dhidden, first * width, {{count, width}}, "d.hidden." + name);
-    differentiate_node(list, node, *gradients);
-    gradients->of.erase(logits);  // done with: the walk back must not visit this node again
-  }
-  if (gradients) gradients->of[hidden] = dhidden;
+HeadLogits head_of(List& list, const Gpt& model) {
+  return
+      [&list, &model](ValueId hidden, const std::string& name) { return model.logits(list, hidden, name); };
 }
 
 // Which forward values the backward pass makes again.
@@ -83,8 +62,17 @@ void record_training(Program& program, const ProgramOptions& options) {
       gradients.place[parameter.id] =
           graph.value("d." + value.name, value.type, Role::gradient, Keep::to_end);
     }
-  emit_head(list, model, hidden, program.tokens, losses, loss_rows(options, B * T), scale, &gradients);
-  list.emit_into(ops::loss_sum(scale), {losses}, {program.loss}, "loss");
+  if (options.weighted) {
+    program.weights = graph.value("weights", {{B * T}}, Role::input, Keep::from_start);
+    program.cross_entropy = graph.value("cross_entropy", {{1}}, Role::activation, Keep::to_end);
+  }
+  emit_head(list, head_of(list, model), hidden,
+            {program.tokens, losses, program.weights, loss_rows(options, B * T), scale}, &gradients);
+  if (options.weighted)
+    list.emit_into(ops::loss_sum(scale, true), {losses, program.weights},
+                   {program.loss, program.cross_entropy}, "loss");
+  else
+    list.emit_into(ops::loss_sum(scale), {losses}, {program.loss}, "loss");
   differentiate(list, gradients, again);
   list.loop_end = list.nodes().size();
 
@@ -142,8 +130,9 @@ Program record(const ProgramOptions& options) {
         graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
     program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
     const ValueId hidden = model.hidden(list, program.evaluate_tokens, B, T, 0);
-    emit_head(list, model, hidden, program.evaluate_tokens, program.evaluate_losses,
-              loss_rows(options, B * T), 1, nullptr);
+    emit_head(list, head_of(list, model), hidden,
+              {program.evaluate_tokens, program.evaluate_losses, no_value, loss_rows(options, B * T), 1},
+              nullptr);
     list.loop_end = list.nodes().size();
   }
   if (options.generate) {

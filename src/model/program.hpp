@@ -23,6 +23,7 @@ struct ProgramOptions {
   int accumulate = 1;  // micro-batches of a step
   int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
   float dropout = 0;
+  bool weighted = false;  // each target's loss counts with a weight that comes with the tokens
   ops::AdamWOptions adamw;
   float clip = 0;         // 0: none
   int64_t loss_rows = 0;  // rows of logits held at once; 0: chosen
@@ -36,9 +37,10 @@ struct ProgramOptions {
 struct Program {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Gpt> model;
-  std::vector<ValueId> first_moment, second_moment;                // as model->parameters()
-  int train = -1, evaluate = -1, generate = -1;                    // list numbers
-  ValueId tokens = no_value, loss = no_value, clip = no_value;     // train: [B, T+1], [1], [2]: factor, norm
+  std::vector<ValueId> first_moment, second_moment;             // as model->parameters()
+  int train = -1, evaluate = -1, generate = -1;                 // list numbers
+  ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
+  ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them
   ValueId evaluate_tokens = no_value, evaluate_losses = no_value;  // [B, T+1], [B T]
   ValueId token = no_value, logits = no_value;                     // generate: [1], [1, V]
   std::vector<ValueId>

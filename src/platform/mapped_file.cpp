@@ -47,10 +47,26 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 void MappedFile::drop(size_t offset, size_t length) const {
   if (offset >= size_ || length == 0) return;
+  // A fault maps more than its page: a block around it, or all of a large folio of the page cache, 2 MiB at most.
+  constexpr size_t block = 2 << 20;
+  const size_t first = offset / block * block;
+  const size_t last =
+      std::min(size_, (offset + std::min(length, size_ - offset) + block - 1) / block * block);
+  ::madvise(const_cast<unsigned char*>(data_) + first, last - first, MADV_DONTNEED);
+}
+
+void MappedFile::read_ahead(size_t offset, size_t length) const {
+  if (offset >= size_ || length == 0) return;
   static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t first = offset / page * page;
   const size_t last = offset + std::min(length, size_ - offset);
-  ::madvise(const_cast<unsigned char*>(data_) + first, last - first, MADV_DONTNEED);
+  ::madvise(const_cast<unsigned char*>(data_) + first, last - first, MADV_WILLNEED);
+}
+
+void MappedFile::make_resident() const {
+  unsigned char touched = 0;
+  for (size_t at = 0; at < size_; at += 4096) touched ^= const_cast<const volatile unsigned char&>(data_[at]);
+  static_cast<void>(touched);
 }
 
 void MappedFile::expect_random_access() const {

@@ -16,11 +16,15 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   std::span<const unsigned char> bytes() const { return {data_, size_}; }
-  // Gives the pages that hold any byte of [offset, offset + length) back to the page cache: they no longer
-  // count as memory of this process and are mapped again when next read.
+  // Gives the pages that hold any byte of [offset, offset + length), and what a fault there maps with them, back
+  // to the page cache: they no longer count as memory of this process and are mapped again when next read.
   void drop(size_t offset, size_t length) const;
   // No reading ahead around a fault: what is touched is what is resident.
   void expect_random_access() const;
+  // Reads every page now, so that memory does not grow while they are read later.
+  void make_resident() const;
+  // Asks for these bytes to be in the page cache soon; maps nothing.
+  void read_ahead(size_t offset, size_t length) const;
 
  private:
   const unsigned char* data_ = nullptr;

@@ -110,4 +110,9 @@ int64_t query_integer(sqlite3* database, const char* sql) {
   return value;
 }
 
+bool has_column(sqlite3* database, const char* table, const char* column) {
+  return sqlite3_table_column_metadata(database, nullptr, table, column, nullptr, nullptr, nullptr, nullptr,
+                                       nullptr) == SQLITE_OK;
+}
+
 }  // namespace plimsoll

@@ -55,5 +55,6 @@ Database open_database(const std::filesystem::path& path, int flags);
 Database open_run_file(const std::filesystem::path& path);
 void execute(sqlite3* database, const char* sql);  // fails with SQLite's message
 int64_t query_integer(sqlite3* database, const char* sql);
+bool has_column(sqlite3* database, const char* table, const char* column);
 
 }  // namespace plimsoll

@@ -13,7 +13,7 @@ namespace plimsoll {
 
 namespace {
 
-// A line under construction: at most seven numbers of at most 24 characters each, so 512 are always enough.
+// A line under construction: at most nine numbers of at most 24 characters each, so 512 are always enough.
 class Line {
  public:
   explicit Line(const char* type) { put("{\"type\":\"").put(type).put("\""); }
@@ -63,7 +63,10 @@ void MetricsFile::step(const StepRow& row) noexcept {
   line.integer("step", row.step).real("time", row.time).real("loss", row.loss).real("lr", row.learning_rate);
   line.real("tokens_per_second", row.tokens_per_second)
       .real("iterations_per_second", row.iterations_per_second);
-  line.real("grad_norm", row.gradient_norm).close();
+  line.real("grad_norm", row.gradient_norm);
+  if (std::isfinite(row.cross_entropy))
+    line.real("cross_entropy", row.cross_entropy).real("distrust", row.distrust);
+  line.close();
   append(line.data(), line.size());
 }
 

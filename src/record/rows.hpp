@@ -23,6 +23,9 @@ struct StepRow {
   double tokens_per_second = unknown_real;
   double iterations_per_second = unknown_real;
   double gradient_norm = unknown_real;
+  // The parts the loss is the sum of, where provenance weighs in it.
+  double cross_entropy = unknown_real;
+  double distrust = unknown_real;
 };
 
 struct EvaluationRow {

@@ -120,12 +120,16 @@ std::vector<std::pair<std::string, std::string>> RunReader::configuration() cons
 
 std::vector<StepRow> RunReader::steps() const {
   std::vector<StepRow> rows;
+  // Files of earlier versions do not know the parts of a loss.
+  const bool parts = has_column(state_->database.get(), "steps", "distrust");
   state_->query(
-      "SELECT step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm FROM steps ORDER BY "
-      "id",
+      parts ? "SELECT step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm, "
+              "cross_entropy, distrust FROM steps ORDER BY id"
+            : "SELECT step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm, NULL, NULL "
+              "FROM steps ORDER BY id",
       [&](const Statement& row) {
         rows.push_back({row.integer_at(0), row.real_at(1), row.real_at(2), row.real_at(3), row.real_at(4),
-                        row.real_at(5), row.real_at(6)});
+                        row.real_at(5), row.real_at(6), row.real_at(7), row.real_at(8)});
       });
   return rows;
 }

@@ -89,8 +89,11 @@ void check_is_run_file(sqlite3* database, const std::filesystem::path& path) {
                run_format_version);
 }
 
-// Tables that early files of this format do not have.
-void add_missing_tables(sqlite3* database) {
+// A file of an earlier version gets what records have learnt to say since.
+void add_what_is_missing(sqlite3* database) {
+  for (const char* name : {"cross_entropy", "distrust"})
+    if (!has_column(database, "steps", name))
+      execute(database, fmt::format("ALTER TABLE steps ADD COLUMN {} REAL", name).c_str());
   const std::string_view schema = run_schema;
   const size_t begin = schema.find("CREATE TABLE sites"), end = schema.find(';', begin);
   if (query_integer(database, "SELECT count(*) FROM sqlite_master WHERE name = 'sites'") == 0)
@@ -158,7 +161,7 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
     check_is_run_file(raw, path);
   set_pragmas(raw);
   if (!fresh) {
-    add_missing_tables(raw);
+    add_what_is_missing(raw);
     offset = last_time();
     forget_steps_after(step_done);
     next_process = query_integer(raw, "SELECT coalesce(max(id), 0) + 1 FROM processes");
@@ -182,8 +185,8 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   insert_configuration = {raw, "INSERT OR REPLACE INTO configuration VALUES (?, ?)"};
   insert_step = {
       raw,
-      "INSERT INTO steps (step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?)"};
+      "INSERT INTO steps (step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm, "
+      "cross_entropy, distrust) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"};
   insert_evaluation = {raw, "INSERT INTO evaluations (step, time, loss, floor) VALUES (?, ?, ?, ?)"};
   insert_memory = {
       raw,
@@ -346,6 +349,8 @@ void RunRecord::step(const StepRow& row) noexcept {
                     .real(row.tokens_per_second)
                     .real(row.iterations_per_second)
                     .real(row.gradient_norm)
+                    .real(row.cross_entropy)
+                    .real(row.distrust)
                     .run());
 }
 

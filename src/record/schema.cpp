@@ -11,7 +11,7 @@ CREATE TABLE sessions (id INTEGER PRIMARY KEY, started TEXT NOT NULL, version TE
 CREATE TABLE configuration (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE steps (id INTEGER PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, loss REAL, lr REAL,
-  tokens_per_second REAL, iterations_per_second REAL, grad_norm REAL);
+  tokens_per_second REAL, iterations_per_second REAL, grad_norm REAL, cross_entropy REAL, distrust REAL);
 
 CREATE TABLE evaluations (id INTEGER PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, loss REAL, floor REAL);
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
-#include "observe/mask.hpp"
 #include "observe/recorded_run.hpp"
 #include "observe/watch_output.hpp"
 

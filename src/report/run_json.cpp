@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "observe/mask.hpp"
 #include "report/compare.hpp"
 #include "report/json_text.hpp"
 #include "report/process_stack.hpp"
@@ -16,7 +15,7 @@ namespace {
 
 // Bounds that keep the page of a run of any length below 1.5 MB.
 constexpr size_t memory_stretches = 900, step_stretches = 300, evaluation_stretches = 500;
-constexpr size_t stack_stretches = 350, most_processes = 32, most_listed = 200;
+constexpr size_t stack_stretches = 350, most_processes = 32;
 constexpr size_t most_phases = 1500, most_events = 500, most_plan = 3000, most_sites = 400,
                  most_settings = 500;
 

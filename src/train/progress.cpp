@@ -153,8 +153,12 @@ void Progress::follow_loss(double loss) {
 
 void Progress::print_plain(const ProgressStep& step) {
   FixedText<256> line;
-  line.add("Iter {:5}/{} | Loss: {:.4f} | LR: {:.2e} | Speed: {:.1f} it/s | Mem: {}\n", step.iteration,
-           step.iterations, step.loss, step.lr, iterations_per_second(), format_bytes(step.resident_bytes));
+  line.add("Iter {:5}/{} | Loss: {:.4f}", step.iteration, step.iterations, step.loss);
+  if (std::isfinite(step.cross_entropy))
+    line.add(" | Cross-entropy: {:.4f} | Distrust: {:+.4f}", step.cross_entropy,
+             step.loss - step.cross_entropy);
+  line.add(" | LR: {:.2e} | Speed: {:.1f} it/s | Mem: {}\n", step.lr, iterations_per_second(),
+           format_bytes(step.resident_bytes));
   write(line.text());
 }
 
@@ -171,6 +175,8 @@ void Progress::draw(const ProgressStep& step) {
   std::array<Part, 8> parts;
   parts[0].text.add("{}/{}", step.iteration, step.iterations);
   parts[1].text.add("loss {:.4f} {}", step.loss, trend);
+  if (std::isfinite(step.cross_entropy))
+    parts[1].text.add(" (ce {:.4f} {:+.4f})", step.cross_entropy, step.loss - step.cross_entropy);
   parts[1].importance = 7;
   parts[1].colour = falling ? green : rising ? red : nullptr;
   if (!step.reference_name.empty()) parts[2].text.add("{} {:.4f}", step.reference_name, step.reference);

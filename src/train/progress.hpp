@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "live/terminal.hpp"
@@ -19,6 +20,7 @@ struct ProgressStep {
   double lr = 0;
   uint64_t tokens_per_iteration = 0;
   uint64_t resident_bytes = 0, plan_bytes = 0;
+  double cross_entropy = std::numeric_limits<double>::quiet_NaN();  // where the loss is more than that
   std::string_view guard = {};  // the guard's level in a word; empty: none
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
 
 namespace plimsoll {
@@ -84,15 +85,26 @@ Start find_start(const SettingsSources& sources) {
   return start;
 }
 
-std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer) {
+std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer,
+                                    bool all_for_validation) {
+  std::error_code ignored;
+  const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
+  if (settings.distrust_lambda > 0 && !samples)
+    fail_input(
+        "distrust_lambda: only samples have a provenance to weigh; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {
     auto corpus = std::make_unique<GrammarCorpus>(settings.seed);
     if (tokenizer && *tokenizer != corpus->tokenizer())
       fail_input("the model was not trained on the embedded grammar; give --data FILE");
     return corpus;
   }
-  if (tokenizer) return std::make_unique<TextCorpus>(settings.data, *tokenizer);
-  return std::make_unique<TextCorpus>(settings.data, parse_tokenizer_kind(settings.tokenizer));
+  auto open = [&](const auto& how) -> std::unique_ptr<Corpus> {
+    if (samples)
+      return std::make_unique<SampleCorpus>(settings.data, how,
+                                            SampleOptions{settings.skip_bad, all_for_validation});
+    return std::make_unique<TextCorpus>(settings.data, how, all_for_validation ? 0.0 : 0.9);
+  };
+  return tokenizer ? open(*tokenizer) : open(parse_tokenizer_kind(settings.tokenizer));
 }
 
 void bind_data(Start& start, const Corpus& corpus) {

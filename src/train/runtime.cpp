@@ -85,6 +85,7 @@ ProgramOptions program_options(const Settings& s, int vocab) {
     o.recompute_blocks = choice->blocks;
   }
   o.dropout = static_cast<float>(s.dropout);
+  o.weighted = s.distrust_lambda > 0;
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
              static_cast<float>(s.weight_decay)};
   o.clip = static_cast<float>(s.clip);

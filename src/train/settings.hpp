@@ -32,6 +32,9 @@ struct Settings {
   // Data.
   std::string data;  // empty: the embedded grammar
   std::string tokenizer = "char";
+  bool skip_bad = false;       // malformed lines of samples are left out
+  int shuffle_buffer = 4096;   // samples waiting to be drawn
+  double distrust_lambda = 0;  // how much provenance weighs; 0: not at all
 
   // Machine.
   int threads = 0;  // 0: all cores

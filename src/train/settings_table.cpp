@@ -53,8 +53,16 @@ const Setting table[] = {
     {"Training", "seed", &Settings::seed, "N", "start of every random number", 0, any_seed, agree},
 
     {"Data", "data", &Settings::data, "PATH",
-     "UTF-8 text, a file or a folder; without it the embedded grammar", 0, 0, change},
+     "UTF-8 text, a file or a folder, or samples with provenance, a file *.jsonl; without it the embedded "
+     "grammar",
+     0, 0, change},
     {"Data", "tokenizer", &Settings::tokenizer, "char|bytes", "what a token is", 0, 0, agree},
+    {"Data", "distrust_lambda", &Settings::distrust_lambda, "X",
+     "samples: how much provenance weighs in the loss; 0: not at all", 0, 1, agree},
+    {"Data", "shuffle_buffer", &Settings::shuffle_buffer, "N",
+     "samples: how many wait to be drawn; 1: in order", 1, 16777216, agree},
+    {"Data", "skip_bad", &Settings::skip_bad, "",
+     "samples: leave malformed lines out instead of refusing them", 0, 0, change},
 
     {"Machine", "threads", &Settings::threads, "N", "threads to compute with; 0: all cores", 0, 4096, change},
     {"Machine", "gemm", &Settings::gemm, "auto|native|onednn|cblas|plain", "who multiplies matrices", 0, 0,

@@ -72,6 +72,7 @@ class Trainer {
   void load_or_initialise();
   void rehearse();
   double step(uint64_t done);
+  SampleBatching batching() const { return {size_t(settings_.shuffle_buffer), settings_.distrust_lambda}; }
   void after_step(uint64_t iteration, double loss);
   void evaluate_now(uint64_t iteration);
   void sample_now(uint64_t iteration);
@@ -87,13 +88,13 @@ class Trainer {
   live::Companion* server_;  // may be none
   const Settings& settings_ = start_.state.settings;
   std::unique_ptr<Corpus> corpus_;
+  Batches batches_;
   kernels::Backend gemm_;
   std::optional<Way> way_;  // chosen by a memory budget
   ProgramOptions options_;
   Runtime runtime_;
   const std::vector<TensorSlot> model_slots_ = runtime_.model_slots(),
                                 optimizer_slots_ = runtime_.optimizer_slots();
-  Batches batches_;
   Evaluation evaluation_;
   Schedule schedule_;
   Generator generator_;
@@ -107,8 +108,10 @@ class Trainer {
   std::optional<RunRecord> record_;
   std::optional<MetricsFile> metrics_;
   StateText state_text_;
-  RecentLosses losses_;
-  double median_step_ = 0;  // seconds, followed step by step
+  RecentLosses losses_, cross_entropies_;
+  double cross_entropy_ = NAN;  // of the last step, where provenance weighs and the loss is another
+  std::vector<float> scratch_;  // for losses by provenance
+  double median_step_ = 0;      // seconds, followed step by step
   std::optional<double> floor_;
   double last_validation_ = NAN, best_loss_, first_step_seconds_ = 0;
   double gradient_norm_ = unknown_real;
@@ -156,12 +159,13 @@ Trainer::Trainer(Start start, bool json, live::Companion* server)
     : start_(std::move(start)),
       server_(server),
       corpus_(corpus_for(start_)),
+      batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context,
+               batching()),
       gemm_(kernels::open_backend(settings_.gemm)),
       way_(draw_line(start_)),
       options_(program_options(settings_, start_.state.vocab)),
       runtime_(options_, thread_count(settings_), gemm_,
                way_ ? way_->staging : saves_in_background(options_)),
-      batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context),
       evaluation_(Evaluation::subset(*corpus_, settings_.context,
                                      uint64_t(settings_.eval_batches) * uint64_t(settings_.batch))),
       schedule_{settings_.lr, settings_.min_lr, uint64_t(settings_.warmup), uint64_t(settings_.iterations)},
@@ -173,6 +177,7 @@ Trainer::Trainer(Start start, bool json, live::Companion* server)
       best_loss_(start_.state.best_loss),
       best_step_(start_.state.best_step) {
   line_.reserve(size_t(settings_.sample_length) * 4 + 1024);
+  if (corpus_->samples()) scratch_.resize(size_t(settings_.context));
 }
 
 // Nothing is written before here: everything that could be refused has been.
@@ -207,26 +212,31 @@ void Trainer::load_or_initialise() {
 // count begins. Reads parameters only; leaves no trace in the run.
 void Trainer::rehearse() {
   generator_.generate(prompt_, 1, {});
-  evaluate(runtime_, Evaluation::subset(*corpus_, settings_.context, 1));
+  evaluate(runtime_, Evaluation::subset(*corpus_, settings_.context, 1), scratch_);
 }
 
 double Trainer::step(uint64_t done) {
   const Program& program = runtime_.program;
   const size_t tokens = size_t(options_.batch) * size_t(settings_.context + 1);
+  const size_t targets = size_t(options_.batch) * size_t(settings_.context);
   const Moment now{
       .step = done, .learning_rate = static_cast<float>(schedule_.at(done)), .seed = settings_.seed};
   runtime_.executor.run(program.train, now, [&](int micro, int lane) {
-    batches_.fill(done, micro * int(options_.batch),
-                  {runtime_.executor.tokens(program.tokens, lane), tokens});
+    std::span<float> weights;
+    if (options_.weighted) weights = {runtime_.executor.data(program.weights, lane), targets};
+    batches_.fill(done, micro * int(options_.batch), {runtime_.executor.tokens(program.tokens, lane), tokens},
+                  weights);
   });
   // Read now: the next list to run, an evaluation, uses these bytes for its own.
   if (options_.clip > 0) gradient_norm_ = double(runtime_.executor.data(program.clip)[1]);
+  if (options_.weighted) cross_entropy_ = *runtime_.executor.data(program.cross_entropy);
   return *runtime_.executor.data(program.loss);
 }
 
 void Trainer::evaluate_now(uint64_t iteration) {
   record_->phase("evaluate");
-  last_validation_ = evaluate(runtime_, evaluation_);
+  const ValidationLoss measured = evaluate(runtime_, evaluation_, scratch_);
+  last_validation_ = measured.loss;
   record_->phase("train");
   if (last_validation_ < best_loss_) best_loss_ = last_validation_, best_step_ = iteration;
   const EvaluationRow row{
@@ -234,13 +244,18 @@ void Trainer::evaluate_now(uint64_t iteration) {
   record_->evaluation(row);
   if (metrics_) metrics_->evaluation(row);
   char text[256];
-  const auto end =
+  auto end =
       floor_ ? fmt::format_to_n(text, sizeof text,
                                 "Eval {:>6} | Validation loss: {:.4f} | Entropy floor: {:.4f} (+{:.1f} %)",
                                 iteration, last_validation_, *floor_, 100 * (last_validation_ / *floor_ - 1))
              : fmt::format_to_n(text, sizeof text, "Eval {:>6} | Validation loss: {:.4f}", iteration,
                                 last_validation_);
-  say({text, end.size});
+  if (measured.two_groups())
+    end.size +=
+        fmt::format_to_n(text + end.size, sizeof text - end.size, " | High provenance: {:.4f} | Low: {:.4f}",
+                         measured.high.loss, measured.low.loss)
+            .size;
+  say({text, std::min(end.size, sizeof text)});
 }
 
 void Trainer::sample_now(uint64_t iteration) {
@@ -289,6 +304,7 @@ void Trainer::report_save_error() {
 
 void Trainer::after_step(uint64_t iteration, double loss) {
   losses_.add(loss);
+  cross_entropies_.add(cross_entropy_);
   const uint64_t last = uint64_t(settings_.iterations);
   auto due = [&](int every) { return every > 0 && (iteration % uint64_t(every) == 0 || iteration == last); };
   if (due(settings_.eval_every)) evaluate_now(iteration);
@@ -302,7 +318,7 @@ void Trainer::after_step(uint64_t iteration, double loss) {
                     floor_ ? std::string_view("floor")
                     : val  ? std::string_view("val")
                            : std::string_view(),
-                    schedule_.at(iteration - 1), tokens, rss, runtime_.plan.total});
+                    schedule_.at(iteration - 1), tokens, rss, runtime_.plan.total, cross_entropy_});
   if (const double since = seconds_since(last_recorded_); since >= record_interval || iteration == last) {
     const double speed = recorded_iteration_ ? double(iteration - recorded_iteration_) / since : unknown_real;
     const StepRow row{.step = int64_t(iteration),
@@ -310,7 +326,9 @@ void Trainer::after_step(uint64_t iteration, double loss) {
                       .learning_rate = schedule_.at(iteration - 1),
                       .tokens_per_second = speed * double(tokens),
                       .iterations_per_second = speed,
-                      .gradient_norm = gradient_norm_};
+                      .gradient_norm = gradient_norm_,
+                      .cross_entropy = cross_entropy_,
+                      .distrust = loss - cross_entropy_};
     record_->step(row);
     record_->memory({.step = int64_t(iteration), .rss = int64_t(rss)});
     if (metrics_) metrics_->step(row);
@@ -346,6 +364,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.iterations = iterations;
   result.parameters = runtime_.program.model->count();
   result.loss = losses_.mean();
+  result.cross_entropy = cross_entropies_.mean();
   result.floor = floor_;
   result.seconds = seconds;
   result.plan_bytes = runtime_.plan.total;
@@ -369,11 +388,14 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   }
   const Evaluation windows = final_windows(*corpus_, settings_.context);
   if (end == TrainResult::End::finished) {
-    result.validation_loss = evaluate(runtime_, windows);
+    result.validation = evaluate(runtime_, windows, scratch_);
+    result.validation_loss = result.validation.loss;
     result.validation_targets = windows.targets();
   } else {
     result.validation_loss = last_validation_;
   }
+  if (corpus_->samples()) result.samples = corpus_->samples()->counts();
+  result.distrust_lambda = settings_.distrust_lambda;
   result.rss_peak = memory_.peak();
   result.verdict = judge_self();
   record_->verdict(report::verdict_json(result.verdict).dump());
@@ -395,6 +417,10 @@ TrainResult Trainer::run() {
   load_or_initialise();
   prepare_folder();
   for (const std::string& note : start_.notes) say("note: " + note);
+  for (const std::string& note : corpus_->notes()) {
+    say("note: " + note);
+    record_->event("data", note);
+  }
   if (start_.checkpoint)
     say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
   describe_run(progress_, settings_, runtime_, *corpus_, gemm_, start_.folder.string());

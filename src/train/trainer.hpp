@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "data/sample_corpus.hpp"
 #include "live/companion.hpp"
+#include "train/evaluate.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -20,6 +22,10 @@ struct TrainResult {
   double loss = 0;             // mean over the last steps (up to 100)
   double validation_loss = 0;  // over the final windows
   uint64_t validation_targets = 0;
+  ValidationLoss validation;                    // by provenance too, at the end of a run on samples
+  std::optional<SampleCorpus::Counts> samples;  // where the data is samples
+  double distrust_lambda = 0;
+  double cross_entropy = 0;     // as `loss`, without weights; NaN where there are none
   std::optional<double> floor;  // the data's entropy, nats per token
   double seconds = 0, iterations_per_second = 0, tokens_per_second = 0, seconds_to_first_step = 0;
   double milliseconds_per_step = 0;

@@ -43,7 +43,7 @@ TEST(Batches, RowsDoNotDependOnHowTheyAreAskedFor) {
   const GrammarCorpus grammar(1);
   const CountingCorpus counting(1000, 100);
   for (const Corpus* corpus : {static_cast<const Corpus*>(&grammar), static_cast<const Corpus*>(&counting)}) {
-    const Batches batches(*corpus, 9, 6, 16), again(*corpus, 9, 6, 16);
+    Batches batches(*corpus, 9, 6, 16), again(*corpus, 9, 6, 16);
     std::vector<int32_t> whole(6 * 17), parts(6 * 17), next(6 * 17);
     batches.fill(40, 0, whole);
     again.fill(40, 4, std::span(parts).subspan(4 * 17));
@@ -57,7 +57,7 @@ TEST(Batches, RowsDoNotDependOnHowTheyAreAskedFor) {
 
 TEST(Batches, EveryPlaceIsDrawnAndNoneBeyond) {
   const CountingCorpus corpus(20, 20);
-  const Batches batches(corpus, 1, 4, 16);
+  Batches batches(corpus, 1, 4, 16);
   std::vector<int32_t> tokens(4 * 17);
   std::set<int32_t> starts;
   for (uint64_t step = 0; step < 100; ++step) {
@@ -134,7 +134,7 @@ TEST(Batches, FillingAllocatesNothing) {
   std::filesystem::remove(path);
   for (const Corpus* corpus : {static_cast<const Corpus*>(&grammar), static_cast<const Corpus*>(&characters),
                                static_cast<const Corpus*>(&bytes)}) {
-    const Batches batches(*corpus, 1, 4, 64);
+    Batches batches(*corpus, 1, 4, 64);
     const Evaluation evaluation = Evaluation::whole(*corpus, 64, 10);
     std::vector<int32_t> tokens(4 * 65);
     const uint64_t before = allocations();

@@ -19,6 +19,7 @@ class Browser:
     """One tab. Messages end with a zero byte; the browser reads descriptor 3 and writes descriptor 4."""
 
     def __init__(self, width=1240, height=900):
+        self.width, self.height = width, height
         self.profile = tempfile.mkdtemp(prefix="plimsoll-browser-")
         to_browser, self.sending = os.pipe()
         self.receiving, from_browser = os.pipe()
@@ -112,10 +113,13 @@ class Browser:
     def theme(self, name):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def screenshot(self, path, clip=None):
+    def screenshot(self, path):
+        """The whole page; the window grows to it first, as what lies outside is not always painted."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        area = clip or {"x": 0, "y": 0, "width": size["width"], "height": size["height"]}
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip={**area, "scale": 1})["data"]
+        self.call("Emulation.setDeviceMetricsOverride", width=int(size["width"]), height=int(size["height"]), deviceScaleFactor=1, mobile=False)
+        self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)))")
+        data = self.call("Page.captureScreenshot", format="png")["data"]
+        self.call("Emulation.setDeviceMetricsOverride", width=self.width, height=self.height, deviceScaleFactor=1, mobile=False)
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

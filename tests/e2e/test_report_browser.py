@@ -17,7 +17,7 @@ from harness import LONG, PROGRAM, environment, skip
 if not browser.find():
     skip("no chromium; install it (apt-get install chromium) to test the report's page")
 SPECIMENS = Path(os.environ.get("PLIMSOLL_SPECIMENS", Path(PROGRAM).parent / "specimens"))
-KEEP = os.environ.get("PLIMSOLL_SCREENSHOTS")  # a folder to leave pictures in
+KEEP = os.environ.get("PLIMSOLL_SCREENSHOTS")  # a folder to leave pictures in; REPORT_ITERATIONS and REPORT_SECONDS make longer runs
 
 
 def plimsoll(*arguments, cwd, env=None):
@@ -116,7 +116,7 @@ def check_page(page, folder, database, charts):
 
 
 def trained(page, folder):
-    plimsoll("train", "--small", "300", "--eval-every", "100", "--checkpoint-every", "150", "--out", "train", cwd=folder)
+    plimsoll("train", "--small", os.environ.get("REPORT_ITERATIONS", "300"), "--eval-every", "100", "--checkpoint-every", "150", "--out", "train", cwd=folder)
     (folder / "train" / "run.db").rename(folder / "train.db")
     steps = rows(folder / "train.db", "SELECT (SELECT count(*) FROM steps), (SELECT count(*) FROM evaluations), (SELECT count(*) FROM plan)")[0]
     data = check_page(page, folder, folder / "train.db", lambda data: {"loss-chart": steps[0] + steps[1], "tokens-chart": steps[0], "step-chart": steps[0]})

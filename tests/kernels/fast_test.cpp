@@ -192,6 +192,24 @@ TEST_P(Fast, CrossEntropyLossAndGradient) {
   }
 }
 
+TEST_P(Fast, CrossEntropyWeighsTheGradientsOfRowsAndNotTheirLosses) {
+  constexpr int64_t classes = 35;
+  const auto logits = noise(4 * classes, 1, 5);
+  std::vector<int32_t> targets = {0, 1, 0, 1, 1, 0, 1, 1};
+  const std::vector<float> weights = {9, 9, 2, 0, .5f, 1};  // of all rows; these begin at row 2
+  for (const Table* table : {&fast, &plain}) {
+    auto x = logits, y = logits;
+    std::vector<float> loss[2] = {std::vector<float>(4), std::vector<float>(4)};
+    table->cross_entropy(
+        {4, classes, classes, x.data(), targets.data(), 2, 3, 4, loss[0].data(), 0.25f, true});
+    table->cross_entropy({4, classes, classes, y.data(), targets.data(), 2, 3, 4, loss[1].data(), 0.25f, true,
+                          weights.data()});
+    for (int64_t i = 0; i < 4 * classes; ++i) x[size_t(i)] *= weights[size_t(2 + i / classes)];
+    EXPECT_LT(difference(x, y), 1e-6);
+    EXPECT_EQ(loss[0], loss[1]);
+  }
+}
+
 TEST_P(Fast, CrossEntropyDoesNotHideNaN) {
   auto x = noise(35, 1);
   x[7] = NAN;

@@ -44,6 +44,20 @@ TEST(MetricsFile, EveryLineIsJsonAndWhatIsNotANumberIsNull) {
   EXPECT_EQ(lines[1]["floor"].get<double>(), 5e-324);
 }
 
+TEST(MetricsFile, TheLongestLineOfAStepFits) {
+  test::Folder folder;
+  const auto path = folder.path / "metrics.jsonl";
+  constexpr double longest = -1.7976931348623157e-308;
+  {
+    MetricsFile metrics(path);
+    metrics.step({INT64_MIN, longest, longest, longest, longest, longest, longest, longest, longest});
+  }
+  const auto lines = lines_of(path);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["cross_entropy"].get<double>(), longest);
+  EXPECT_EQ(lines[0]["distrust"].get<double>(), longest);
+}
+
 TEST(MetricsFile, ATornLineIsClosedAndTheRestStaysReadable) {
   test::Folder folder;
   const auto path = folder.path / "metrics.jsonl";

@@ -185,4 +185,36 @@ TEST(RunRecord, ADamagedFileIsNamed) {
   }
 }
 
+// Before steps had parts: what that version's files look like.
+TEST(RunRecord, AFileWithoutThePartsOfALossIsReadAndResumed) {
+  test::Folder folder;
+  const auto path = folder.path / "run.db";
+  {
+    RunRecord record = RunRecord::create(path, {});
+    record.step({.step = 1, .time = 0.5, .loss = 3.5});
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  for (const char* sql :
+       {"ALTER TABLE steps DROP COLUMN cross_entropy", "ALTER TABLE steps DROP COLUMN distrust"})
+    ASSERT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  {
+    const auto steps = RunReader(path).steps();
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_EQ(steps[0].loss, 3.5);
+    EXPECT_TRUE(std::isnan(steps[0].cross_entropy) && std::isnan(steps[0].distrust));
+  }
+  {
+    RunRecord record = RunRecord::resume(path, {}, 1);
+    record.step({.step = 2, .time = 0.75, .loss = 3, .cross_entropy = 3.5, .distrust = -.5});
+    EXPECT_EQ(record.error(), "");
+  }
+  const auto steps = RunReader(path).steps();
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].cross_entropy, 3.5);
+  EXPECT_EQ(steps[1].distrust, -.5);
+  EXPECT_TRUE(std::isnan(steps[0].distrust));
+}
+
 }  // namespace plimsoll

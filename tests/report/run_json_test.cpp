@@ -72,22 +72,20 @@ RunData long_run(size_t samples, size_t processes) {
   return data;
 }
 
-TEST(Thin, KeepsTheLeastAndTheGreatestOfEveryStretchAsTheyAre) {
-  rc::check([](const std::vector<int>& values) {
-    const size_t stretches = 5;
-    const auto kept = rows_to_show(
-        values.size(), [](size_t i) { return double(i); }, {[&](size_t i) { return double(values[i]); }},
-        stretches);
-    RC_ASSERT(std::is_sorted(kept.begin(), kept.end()));
-    RC_ASSERT(std::adjacent_find(kept.begin(), kept.end()) == kept.end());
-    RC_ASSERT(kept.size() <= 2 * stretches + 2);
-    if (values.empty()) return;
-    int least = values[kept[0]], most = least;
-    for (const size_t i : kept) least = std::min(least, values[i]), most = std::max(most, values[i]);
-    RC_ASSERT(least == *std::min_element(values.begin(), values.end()));
-    RC_ASSERT(most == *std::max_element(values.begin(), values.end()));
-    RC_ASSERT(kept.front() == 0u && kept.back() == values.size() - 1);
-  });
+RC_GTEST_PROP(Thin, KeepsTheLeastAndTheGreatestAsTheyAre, (const std::vector<int>& values)) {
+  const size_t stretches = 5;
+  const auto kept = rows_to_show(
+      values.size(), [](size_t i) { return double(i); }, {[&](size_t i) { return double(values[i]); }},
+      stretches);
+  RC_ASSERT(std::is_sorted(kept.begin(), kept.end()));
+  RC_ASSERT(std::adjacent_find(kept.begin(), kept.end()) == kept.end());
+  RC_ASSERT(kept.size() <= 2 * stretches + 2);
+  if (values.empty()) return;
+  int least = values[kept[0]], most = least;
+  for (const size_t i : kept) least = std::min(least, values[i]), most = std::max(most, values[i]);
+  RC_ASSERT(least == *std::min_element(values.begin(), values.end()));
+  RC_ASSERT(most == *std::max_element(values.begin(), values.end()));
+  RC_ASSERT(kept.front() == 0u && kept.back() == values.size() - 1);
 }
 
 TEST(RunJson, ADayOfThirtyProcessesStaysSmallAndKeepsItsExtremes) {

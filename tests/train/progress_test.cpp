@@ -91,6 +91,21 @@ TEST_F(ProgressLine, PlainLinesAreThoseTheToolsOfOldRead) {
   EXPECT_NE(page_.text().find("Iter 10000/10000"), std::string::npos);
 }
 
+TEST_F(ProgressLine, ThePartsOfALossAreSaidWhereThereAreTwo) {
+  ProgressStep both = step(100, 2.5);
+  both.cross_entropy = 3;
+  {
+    Progress progress(options(plain));
+    progress.update(both);
+    EXPECT_EQ(page_.text(),
+              "Iter   100/10000 | Loss: 2.5000 | Cross-entropy: 3.0000 | Distrust: -0.5000 | LR: 2.97e-04 | "
+              "Speed: 0.0 it/s | Mem: 13.1 MB\n");
+  }
+  Progress progress(options(terminal));
+  progress.update(both);
+  EXPECT_NE(page_.text().find("loss 2.5000 → (ce 3.0000 -0.5000)  "), std::string::npos) << page_.text();
+}
+
 TEST_F(ProgressLine, AutomaticIsPlainWhereThereIsNoTerminal) {
   Progress progress(options(ProgressOptions::Style::automatic));
   EXPECT_FALSE(progress.live());

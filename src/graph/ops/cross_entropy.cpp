@@ -6,8 +6,8 @@ namespace {
 
 class CrossEntropy final : public Op {
  public:
-  CrossEntropy(int64_t first_row, float scale, bool gradient)
-      : first_row_(first_row), scale_(scale), gradient_(gradient) {}
+  CrossEntropy(int64_t first_row, float scale, bool gradient, bool weighted)
+      : first_row_(first_row), scale_(scale), gradient_(gradient), weighted_(weighted) {}
   const char* name() const override { return "cross_entropy"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {{{in[0].shape[0]}}, in[0]}; }
   int in_place(int output) const override { return output == 1 ? 0 : -1; }
@@ -19,40 +19,50 @@ class CrossEntropy final : public Op {
     const int64_t V = f.in_type[0].shape[1], T = f.in_type[1].shape[1] - 1;
     const Range rows = split(f.in_type[0].shape[0], part, parts);
     f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out[1] + rows.begin * V, f.tokens(1),
-                              first_row_ + rows.begin, T, T + 1, f.out[0] + rows.begin, scale_, gradient_});
+                              first_row_ + rows.begin, T, T + 1, f.out[0] + rows.begin, scale_, gradient_,
+                              weighted_ ? f.in[2] : nullptr});
   }
 
  private:
   int64_t first_row_;
   float scale_;
-  bool gradient_;
+  bool gradient_, weighted_;
 };
 
 class LossSum final : public Op {
  public:
-  explicit LossSum(float scale) : scale_(scale) {}
+  LossSum(float scale, bool weighted) : scale_(scale), weighted_(weighted) {}
   const char* name() const override { return "loss_sum"; }
-  std::vector<Type> infer(std::span<const Type>) const override { return {{{1}}}; }
+  std::vector<Type> infer(std::span<const Type>) const override {
+    return std::vector<Type>(weighted_ ? 2 : 1, Type{{1}});
+  }
   double work(std::span<const Type> in, std::span<const Type>) const override {
     return double(in[0].elements());
   }
   int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
   void run(const Frame& f, int, int) const override {
-    double sum = 0;
+    double sum = 0, weighted = 0;
     for (int64_t i = 0; i < f.in_type[0].elements(); ++i) sum += f.in[0][i];
-    const float loss = static_cast<float>(sum * scale_);
-    f.out[0][0] = f.now->round == 0 ? loss : f.out[0][0] + loss;
+    if (weighted_)
+      for (int64_t i = 0; i < f.in_type[0].elements(); ++i) weighted += double(f.in[1][i]) * f.in[0][i];
+    add(f, 0, weighted_ ? weighted : sum);
+    if (weighted_) add(f, 1, sum);
   }
 
  private:
+  void add(const Frame& f, int output, double sum) const {
+    const float loss = static_cast<float>(sum * scale_);
+    f.out[output][0] = f.now->round == 0 ? loss : f.out[output][0] + loss;
+  }
   float scale_;
+  bool weighted_;
 };
 
 }  // namespace
 
-OpPointer cross_entropy(int64_t first_row, float scale, bool gradient) {
-  return std::make_shared<CrossEntropy>(first_row, scale, gradient);
+OpPointer cross_entropy(int64_t first_row, float scale, bool gradient, bool weighted) {
+  return std::make_shared<CrossEntropy>(first_row, scale, gradient, weighted);
 }
-OpPointer loss_sum(float scale) { return std::make_shared<LossSum>(scale); }
+OpPointer loss_sum(float scale, bool weighted) { return std::make_shared<LossSum>(scale, weighted); }
 
 }  // namespace plimsoll::ops

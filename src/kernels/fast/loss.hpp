@@ -24,9 +24,10 @@ inline void cross_entropy(const CrossEntropy& a) {
     const float denominator = sum(total);
     a.losses[r] = __builtin_logf(denominator) + highest - wanted;
     if (!a.gradient) continue;
-    const float factor = a.scale / denominator;
+    const float scale = a.weights ? a.scale * a.weights[row] : a.scale;
+    const float factor = scale / denominator;
     for_lanes(a.classes, [&](int64_t j, int n) { store_lanes(x + j, load_lanes(x + j, n) * factor, n); });
-    x[target] -= a.scale;
+    x[target] -= scale;
   }
 }
 

@@ -15,8 +15,9 @@ void cross_entropy(const CrossEntropy& a) {
     for (int64_t i = 0; i < a.classes; ++i) sum += std::exp(x[i] - top);
     a.losses[r] = static_cast<float>(std::log(sum) + top - x[target]);
     if (!a.gradient) continue;
+    const double scale = a.weights ? double(a.scale) * a.weights[row] : a.scale;
     for (int64_t i = 0; i < a.classes; ++i)
-      x[i] = static_cast<float>(a.scale * (std::exp(x[i] - top) / sum - (i == target ? 1 : 0)));
+      x[i] = static_cast<float>(scale * (std::exp(x[i] - top) / sum - (i == target ? 1 : 0)));
   }
 }
 

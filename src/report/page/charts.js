@@ -96,6 +96,7 @@ class Chart {
   refresh(rows) {
     if (rows) this.rows = rows;
     this.graph.updateOptions({...this.options(), file: this.rows});
+    if (this.cursor === null) this.idle();
   }
 
   show(row) {

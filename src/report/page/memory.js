@@ -93,6 +93,7 @@ class MemorySection {
         this[name] = !this[name];
         button.setAttribute('aria-pressed', String(this[name]));
         this.chart.refresh();
+        this.marks();
       }}, text);
       return button;
     };
@@ -241,6 +242,9 @@ class MemorySection {
   // What is drawn as marks, in words.
   marks() {
     const events = rowsOf(this.run.events, 'time', 'kind', 'text'), out = this.run.events ? this.run.events.left_out : 0;
+    const told = `${events.length} ${out} ${this.run.line} ${this.lineShown}`;
+    if (told === this.told) return;  // what is being read stays where it is
+    this.told = told;
     const parts = [];
     if (this.run.line && !this.lineShown)
       parts.push(make('p', {class: 'note'}, `The line at ${bytes(this.run.line)} is far above what is drawn.`));

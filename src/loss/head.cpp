@@ -1,0 +1,43 @@
+#include "loss/head.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "graph/ops.hpp"
+
+namespace plimsoll {
+
+void emit_head(List& list, const HeadLogits& logits_of, ValueId hidden, const HeadLoss& loss,
+               Gradients* gradients) {
+  Graph& graph = list.graph();
+  const Type type = graph[hidden].type;
+  const int64_t rows = type.shape[0], width = type.shape[1];
+  const bool weighted = loss.weights != no_value;
+  const ValueId dhidden = gradients ? graph.value("d.ln_f", type, Role::gradient) : no_value;
+  for (int64_t first = 0; first < rows; first += loss.chunk) {
+    const int64_t count = std::min(loss.chunk, rows - first);
+    const std::string name = fmt::format("{}.{}", list.name(), first / loss.chunk);
+    const ValueId x = graph.view(hidden, first * width, {{count, width}}, "hidden." + name);
+    const ValueId part = graph.view(loss.losses, first, {{count}}, "losses." + name);
+    const ValueId logits = logits_of(x, "logits." + name);
+    const Node node = list.nodes().back();
+    std::vector<ValueId> in = {logits, loss.tokens};
+    if (weighted) in.push_back(loss.weights);
+    list.emit_into(ops::cross_entropy(first, loss.scale, gradients != nullptr, weighted), in, {part, logits},
+                   "loss." + name);
+    if (!gradients) continue;
+    gradients->of[logits] = logits;
+    gradients->place[x] = graph.view(dhidden, first * width, {{count, width}}, "d.hidden." + name);
+    differentiate_node(list, node, *gradients);
+    gradients->of.erase(logits);  // done with: the walk back must not visit this node again
+  }
+  if (gradients) gradients->of[hidden] = dhidden;
+}
+
+int64_t fast_loss_rows(int64_t rows, int64_t vocab) {
+  const int64_t chunks = (rows * vocab + (1 << 24) - 1) / (1 << 24);
+  return (rows + chunks - 1) / chunks;
+}
+
+}  // namespace plimsoll

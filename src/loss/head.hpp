@@ -1,0 +1,29 @@
+// Head and cross-entropy as nodes, a chunk of rows at a time: logits live for one chunk only, and in training turn into
+// their own gradient there.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "graph/differentiate.hpp"
+
+namespace plimsoll {
+
+// Emits one node that makes logits [rows, V] of hidden states [rows, C].
+using HeadLogits = std::function<ValueId(ValueId hidden, const std::string& name)>;
+
+struct HeadLoss {
+  ValueId tokens;              // [B, T+1]
+  ValueId losses;              // [B T], filled; without their weights
+  ValueId weights = no_value;  // [B T]; none: every target counts alike
+  int64_t chunk = 1;           // rows of logits at once
+  float scale = 1;             // of the gradients
+};
+
+// Fills the losses; with `gradients` also makes the gradients of hidden state, head and head bias.
+void emit_head(List& list, const HeadLogits& logits, ValueId hidden, const HeadLoss& loss,
+               Gradients* gradients);
+
+// Rows of logits at once: enough for full-speed products, bounded at 64 MB.
+int64_t fast_loss_rows(int64_t rows, int64_t vocab);
+
+}  // namespace plimsoll
