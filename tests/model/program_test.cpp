@@ -125,6 +125,26 @@ TEST(Program, RecomputingChangesNoBitAndTakesLessMemory) {
   }
 }
 
+// The plan's own proof trusts its lifetimes. This one trusts nothing: the same steps with no byte used twice.
+TEST(Program, SharingMemoryChangesNoBit) {
+  for (Recompute choice : {Recompute::nothing, Recompute::cheap, Recompute::blocks})
+    for (int lanes : {1, 2}) {
+      ProgramOptions options = odd_model();
+      options.batch = 2;
+      options.accumulate = 2;
+      options.lanes = lanes;
+      options.recompute = choice;
+      options.dropout = .1f;
+      options.loss_rows = 17;
+      Session shared(options), apart(options, 1, nullptr, 1, false);
+      ASSERT_GT(apart.plan.total, shared.plan.total + shared.plan.transient);
+      for (uint64_t i = 0; i < 3; ++i)
+        EXPECT_EQ(shared.step(i), apart.step(i)) << int(choice) << " " << lanes;
+      for (const Parameter& p : shared.program.model->parameters())
+        EXPECT_EQ(shared.values(p.id), apart.values(p.id)) << (*shared.program.graph)[p.id].name;
+    }
+}
+
 TEST(Program, ChunksOfTheLossDoNotChangeIt) {
   ProgramOptions options = odd_model();
   Session whole(options);

@@ -10,11 +10,37 @@
 
 namespace plimsoll::testing_support {
 
+// The same plan with every value that comes and goes in a place of its own: nothing is reused, nothing taken over. Only
+// the blocks that lanes hand on stay where they are, for they are added up as blocks.
+inline Plan without_sharing(const Graph& graph, Plan plan) {
+  auto place = [&](ValueId id) -> Place& { return plan.at[size_t(id)]; };
+  for (ValueId id = 0; id < ValueId(graph.values().size()); ++id) {
+    Place& at = place(id);
+    if (graph[id].base != no_value || at.list < 0) continue;
+    const auto lanes = uint64_t(graph.lists()[size_t(at.list)].lanes);
+    const Handed& handed = plan.handed[size_t(at.list)];
+    if (at.offset >= handed.offset && at.offset < handed.offset + handed.bytes) continue;
+    at.offset = plan.total;
+    at.storage = id;
+    at.bytes = (graph[id].type.bytes() + plan_alignment - 1) / plan_alignment * plan_alignment;
+    at.lane_stride = lanes > 1 ? at.bytes : 0;
+    plan.total += at.bytes * lanes;
+  }
+  for (ValueId id = 0; id < ValueId(graph.values().size()); ++id) {
+    if (graph[id].base == no_value) continue;
+    const Place& base = place(graph.owner(id));
+    place(id).offset = base.offset + uint64_t(graph.owner_offset(id)) * sizeof(float);
+    place(id).lane_stride = base.lane_stride;
+  }
+  return plan;
+}
+
 struct Session {
   explicit Session(const ProgramOptions& options, int threads = 1, const kernels::Table* table = nullptr,
-                   uint64_t seed = 1)
+                   uint64_t seed = 1, bool sharing = true)
       : program(record(options)),
-        plan(make_plan(*program.graph, threads)),
+        plan(sharing ? make_plan(*program.graph, threads)
+                     : without_sharing(*program.graph, make_plan(*program.graph, threads))),
         pool(threads),
         memory(plan.total + 64) {
     auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
@@ -29,11 +55,13 @@ struct Session {
   float step(uint64_t step, float lr = 1e-3f) {
     const Type type = (*program.graph)[program.tokens].type;
     const int64_t vocab = program.model->shape().vocab, n = type.elements();
-    executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3}, [&](int micro, int lane) {
-      const CounterRng rng(step, Stream::windows);
-      for (int64_t i = 0; i < n; ++i)
-        executor->tokens(program.tokens, lane)[i] = int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
-    });
+    executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3},
+                  [&](int micro, int lane) {
+                    const CounterRng rng(step, Stream::windows);
+                    for (int64_t i = 0; i < n; ++i)
+                      executor->tokens(program.tokens, lane)[i] =
+                          int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
+                  });
     return *executor->data(program.loss);
   }
   std::vector<float> values(ValueId id) const {
