@@ -6,7 +6,7 @@ set -euo pipefail
 required=(g++ make cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
           libsqlite3-dev libxxhash-dev libgtest-dev librapidcheck-dev)
 # Each of these switches one feature on; without it the build still succeeds.
-optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 valgrind libjs-dygraphs chromium fonts-dejavu-core)
+optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 valgrind prometheus libjs-dygraphs chromium fonts-dejavu-core)
 case "${1:-}" in
   "") ;;
   fuzz) required+=(clang libclang-rt-14-dev) ;;

@@ -5,7 +5,9 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "cli/serve_flags.hpp"
 #include "cli/settings_flags.hpp"
+#include "live/companion.hpp"
 #include "report/verdict_json.hpp"
 #include "train/guard_json.hpp"
 #include "train/trainer.hpp"
@@ -15,6 +17,7 @@ namespace {
 
 SettingsSources sources;
 bool as_json = false;
+live::ServeOptions serve;
 
 nlohmann::ordered_json known(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
@@ -105,7 +108,9 @@ void print_text(const TrainResult& r) {
 }
 
 void run() {
-  const TrainResult result = train(find_start(sources), as_json);
+  Start start = find_start(sources);
+  live::Companion server(serve);  // before anything large is mapped or a thread begun
+  const TrainResult result = train(std::move(start), as_json, &server);
   as_json ? print_json(result) : print_text(result);
   if (result.end == TrainResult::End::interrupted) exit_code = int(Exit::interrupted);
   if (result.end == TrainResult::End::stopped) exit_code = int(Exit::guarded);
@@ -119,6 +124,7 @@ Command command(10, "train", "train a model, or resume a run",
                 [](CLI::App& app) {
                   app.add_flag("--json", as_json,
                                "print one JSON object at the end; everything else goes to stderr");
+                  add_serve_flags(app, serve);
                   add_settings(app, sources);
                   app.callback(run);
                 });

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/serve_flags.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -61,6 +62,7 @@ Command command(40, "watch", "watch a program's memory and say whether it leaks,
                   app.add_flag("--quiet", options.quiet, "no lines while watching, only the verdict");
                   app.add_flag("--all", options.all, "with --json: every process's own verdict too");
                   app.add_flag("--json", options.json, "one JSON object on standard output at the end");
+                  add_serve_flags(app, options.serve);
                   app.callback([text] { run(*text); });
                 });
 

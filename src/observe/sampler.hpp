@@ -32,7 +32,9 @@ class Sampler {
   const Snapshot& sample(double now);
   // Reads every PSS whatever it costs; for the sample that ends a watch or must be exact.
   const Snapshot& sample_exactly(double now);
+  const Snapshot& latest() const { return snapshot_; }
   ProcessTree& tree() { return tree_; }
+  const ProcessTree& tree() const { return tree_; }
   const gpu::Gpu* gpu() const { return gpu_.get(); }
 
  private:

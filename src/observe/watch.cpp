@@ -13,6 +13,8 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "live/companion.hpp"
+#include "live/terminal.hpp"
 #include "observe/find_training.hpp"
 #include "observe/mask.hpp"
 #include "observe/recorder.hpp"
@@ -21,6 +23,7 @@
 #include "observe/step_marks.hpp"
 #include "observe/step_socket.hpp"
 #include "observe/watch_output.hpp"
+#include "observe/watch_view.hpp"
 #include "platform/child.hpp"
 
 namespace plimsoll::observe {
@@ -45,6 +48,9 @@ class Watch {
   void launch();
   void sample();
   void show(const Snapshot& snapshot);
+  void draw(const Snapshot& snapshot);
+  // Standard output belongs to a launched program, or to the JSON.
+  int said_to() const { return options_.json || !options_.command.empty() ? STDERR_FILENO : STDOUT_FILENO; }
   void wait_until(double time);
   void take_signal(const platform::SignalQueue::Arrived& arrived);
   void take(const Recognised& event);
@@ -60,6 +66,7 @@ class Watch {
   void note(std::string text);
 
   WatchOptions options_;
+  live::Companion server_;  // ends last: readers see the end of the record
   proc::Files files_;
   platform::SignalQueue signals_;
   std::unique_ptr<StepPattern> pattern_;
@@ -87,7 +94,8 @@ class Watch {
   std::vector<std::string> notes_;
   System system_;
   double begin_ = 0, asleep_ = 0, last_sample_ = -1, next_line_ = 0, stopped_at_ = 0;
-  size_t table_lines_ = 0, denied_ = 0;
+  size_t denied_ = 0;
+  live::BottomRows view_{said_to()};
   Stop stop_ = Stop::none;
   int interrupts_ = 0;
   bool said_disk_ = false, said_left_behind_ = false;
@@ -95,11 +103,17 @@ class Watch {
 
 Watch::Watch(const WatchOptions& options)
     : options_(options),
+      server_(options.serve),
       files_(options.roots),
-      signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
+      signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH}) {
   if (!options_.step_regex.empty()) pattern_ = std::make_unique<StepPattern>(options_.step_regex);
   int root = options_.command.empty() ? attach() : 0;
-  if (!options_.out.empty()) recorder_ = std::make_unique<Recorder>(options_.out);
+  if (!options_.out.empty() || server_.serving()) {
+    const std::string path = options_.out.empty() ? live::temporary_record().string() : options_.out;
+    recorder_ = std::make_unique<Recorder>(path);
+    server_.follow(path, options_.out.empty());
+  }
+  if (server_.serving()) say(fmt::format("plimsoll: live at {}\n", server_.url()));
   begin_ = clock_seconds(CLOCK_MONOTONIC);
   asleep_ = clock_seconds(CLOCK_BOOTTIME) - begin_;
   if (!options_.command.empty()) {
@@ -154,10 +168,9 @@ void Watch::launch() {
 }
 
 void Watch::say(const std::string& text) const {
-  // Standard output belongs to a launched program, or to the JSON.
-  bool to_error = options_.json || !options_.command.empty();
-  std::fputs(text.c_str(), to_error ? stderr : stdout);
-  std::fflush(to_error ? stderr : stdout);
+  FILE* to = said_to() == STDERR_FILENO ? stderr : stdout;
+  std::fputs(text.c_str(), to);
+  std::fflush(to);
 }
 
 void Watch::note(std::string text) {
@@ -258,6 +271,21 @@ bool Watch::tree_ended(const Snapshot& snapshot) const {
                      [](const Process& p) { return p.zombie(); });
 }
 
+void Watch::draw(const Snapshot& snapshot) {
+  const live::TerminalSize size = live::terminal_size(said_to());
+  const Roles roles = find_roles(history_);
+  const WatchView view{snapshot,
+                       roles,
+                       history_,
+                       tree_,
+                       online_ ? &online_->current() : nullptr,
+                       {steps_.step(), phases_.empty() ? "" : phases_.back().name}};
+  view_.draw(watch_view(view, {.columns = size.columns - 1,
+                               .rows = std::min(size.rows / 2, 20),
+                               .unicode = live::speaks_unicode(),
+                               .colour = live::wants_colour()}));
+}
+
 void Watch::show(const Snapshot& snapshot) {
   if (child_ && child_->exit_code() && !said_left_behind_ && !tree_ended(snapshot)) {
     said_left_behind_ = true;
@@ -265,13 +293,8 @@ void Watch::show(const Snapshot& snapshot) {
                     *child_->exit_code()));
   }
   if (snapshot.bytes == 0) return;
-  bool table = !child_ && !options_.json && isatty(STDOUT_FILENO);
-  if (table) {
-    std::string text = live_table(snapshot, find_roles(history_),
-                                  {steps_.step(), phases_.empty() ? "" : phases_.back().name}, 12);
-    std::string up = table_lines_ ? fmt::format("\x1b[{}A\x1b[J", table_lines_) : "";
-    table_lines_ = size_t(std::count(text.begin(), text.end(), '\n'));
-    say(up + text);
+  if (live::is_terminal(said_to())) {
+    draw(snapshot);
   } else if (snapshot.time >= next_line_) {
     // Often at first, then once a minute: a log of a day stays readable.
     next_line_ = snapshot.time + (snapshot.time < 10 ? 5 : snapshot.time < 120 ? 20 : 60);
@@ -281,6 +304,10 @@ void Watch::show(const Snapshot& snapshot) {
 }
 
 void Watch::take_signal(const platform::SignalQueue::Arrived& arrived) {
+  if (arrived.signal == SIGWINCH) {
+    if (!options_.quiet && last_sample_ >= 0 && live::is_terminal(said_to())) draw(sampler_->latest());
+    return;
+  }
   if (arrived.signal == SIGCHLD) {
     if (child_) child_->reap();
     return;
@@ -353,6 +380,7 @@ uint64_t Watch::limit_bytes() const {
 }
 
 int Watch::finish() {
+  view_.close();
   if (stop_ == Stop::ended) leave_out_the_end();
   double until = late_.empty() ? std::max(last_sample_, 0.0) : late_.back().time;
   for (const Late& sample : late_) tree_.add(sample.time, sample.bytes);

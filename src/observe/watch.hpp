@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "live/access.hpp"
 #include "platform/proc.hpp"
 
 namespace plimsoll::observe {
@@ -23,6 +24,7 @@ struct WatchOptions {
   std::optional<Size> limit;  // the line; else the control group's or the machine's
   std::string out;            // run file; empty: none
   bool fail_on_leak = false, json = false, all = false, quiet = false;
+  live::ServeOptions serve;
   proc::Roots roots;
 };
 

@@ -46,27 +46,6 @@ std::string live_line(const Snapshot& snapshot, const Progress& progress) {
   return line;
 }
 
-std::string live_table(const Snapshot& snapshot, const Roles& roles, const Progress& progress, size_t rows) {
-  std::vector<const Process*> largest;
-  for (const Process& process : snapshot.processes) largest.push_back(&process);
-  std::sort(largest.begin(), largest.end(), [](auto* a, auto* b) { return a->footprint() > b->footprint(); });
-  size_t shown = std::min(rows, largest.size());
-  std::string table = live_line(snapshot, progress) + "\n" +
-                      fmt::format("{:>8}  {:<11} {:>9} {:>9} {:>9} {:>8} {:>4} {:>5} S  {}\n", "PID", "role",
-                                  "PSS", "RSS", "private", "cpu", "thr", "fds", "name");
-  for (size_t i = 0; i < shown; ++i) {
-    const Process& p = *largest[i];
-    auto role = roles.role.find(p.id);
-    table += fmt::format("{:>8}  {:<11} {:>9} {:>9} {:>9} {:>8} {:>4} {:>5} {}  {}\n", p.id.pid,
-                         role == roles.role.end() ? "" : role_name(role->second),
-                         (p.pss_measured ? "" : "~") + format_bytes(p.pss), format_bytes(p.rss),
-                         format_bytes(p.private_bytes), format_duration(p.cpu_seconds), p.threads,
-                         p.descriptors < 0 ? "?" : std::to_string(p.descriptors), p.state, escape(p.name));
-  }
-  if (largest.size() > shown) table += fmt::format("          and {} more\n", largest.size() - shown);
-  return table;
-}
-
 std::string final_text(const Judgement& judgement, const History& history,
                        const std::vector<std::string>& notes) {
   const verdict::Verdict& v = judgement.verdict;

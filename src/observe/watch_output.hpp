@@ -1,4 +1,4 @@
-// How a watch is shown: live lines or a table while it runs, the verdict by process at the end, JSON.
+// How a watch is shown: live lines while it runs, the verdict by process at the end, JSON.
 #pragma once
 #include <optional>
 #include <string>
@@ -16,8 +16,6 @@ struct Progress {
 
 // One line: time, memory, processes, step, what is left.
 std::string live_line(const Snapshot& snapshot, const Progress& progress);
-// The largest processes, one a line, after a heading and the live line.
-std::string live_table(const Snapshot& snapshot, const Roles& roles, const Progress& progress, size_t rows);
 // The verdict, the processes with their roles, what to know about the measurement.
 std::string final_text(const Judgement& judgement, const History& history,
                        const std::vector<std::string>& notes);

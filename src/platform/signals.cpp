@@ -1,5 +1,7 @@
 #include "platform/signals.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 
 #include "base/error.hpp"
@@ -10,6 +12,7 @@ namespace {
 // A handler may touch nothing but lock-free atomics.
 std::atomic<int> received{0};
 std::atomic<bool> listening{false};
+std::atomic<int> terminal{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void on_signal(int number) {
@@ -17,6 +20,10 @@ void on_signal(int number) {
   if (received.compare_exchange_strong(none, number) || number != SIGINT) return;
   // Asked before and now impatient: die of the signal itself, so that the parent sees why. It is delivered
   // when this handler returns and unblocks it.
+  if (const int file = terminal.load(); file >= 0) {
+    constexpr char whole[] = "\0337\033[r\0338\033[J\033[?25h";
+    [[maybe_unused]] const auto written = write(file, whole, sizeof whole - 1);
+  }
   std::signal(SIGINT, SIG_DFL);
   std::raise(SIGINT);
 }
@@ -41,6 +48,7 @@ StopRequest::~StopRequest() {
 }
 
 bool StopRequest::requested() const { return received.load(std::memory_order_relaxed) != 0; }
+void restore_terminal_at_death(int file) { terminal = file; }
 int StopRequest::signal() const { return received.load(std::memory_order_relaxed); }
 
 }  // namespace plimsoll

@@ -21,4 +21,7 @@ class StopRequest {
   struct sigaction old_interrupt_, old_terminate_;
 };
 
+// From now on a second SIGINT first gives `file`, a terminal, all of its rows and its cursor back; -1: nothing to give.
+void restore_terminal_at_death(int file);
+
 }  // namespace plimsoll

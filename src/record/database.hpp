@@ -51,6 +51,8 @@ using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 
 // Opens with SQLITE_OPEN_… flags; InputError naming the path if that fails. Installs the fixed heap first.
 Database open_database(const std::filesystem::path& path, int flags);
+// A run file for reading, finished or being written; InputError if `path` is none this version can read.
+Database open_run_file(const std::filesystem::path& path);
 void execute(sqlite3* database, const char* sql);  // fails with SQLite's message
 int64_t query_integer(sqlite3* database, const char* sql);
 bool has_column(sqlite3* database, const char* table, const char* column);

@@ -54,17 +54,17 @@ ProcessSampleRow sample_from(const Statement& row) {
 
 }  // namespace
 
-RunReader::RunReader(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
+Database open_run_file(const std::filesystem::path& path) {
+  Database database;
   if (!std::filesystem::is_regular_file(path))
     fail_input("[record] there is no run file at {}", path.string());
-  state_->path = path.string();
   int64_t magic = 0, version = 0;
   const auto read_magic = [&](const std::string& uri) {
-    state_->database = open_database(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
-    execute(state_->database.get(), "PRAGMA cache_size = 64");
-    magic = query_integer(state_->database.get(), "PRAGMA application_id");
-    version = query_integer(state_->database.get(), "PRAGMA user_version");
-    query_integer(state_->database.get(), "SELECT count(*) FROM sqlite_master");
+    database = open_database(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    execute(database.get(), "PRAGMA cache_size = 64");
+    magic = query_integer(database.get(), "PRAGMA application_id");
+    version = query_integer(database.get(), "PRAGMA user_version");
+    query_integer(database.get(), "SELECT count(*) FROM sqlite_master");
   };
   const std::string uri = uri_of(path);
   try {
@@ -83,6 +83,12 @@ RunReader::RunReader(const std::filesystem::path& path) : state_(std::make_uniqu
   if (version != run_format_version)
     fail_input("[record] {} has format {}, this version reads {}", path.string(), version,
                run_format_version);
+  return database;
+}
+
+RunReader::RunReader(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
+  state_->path = path.string();
+  state_->database = open_run_file(path);
 }
 
 RunReader::RunReader(RunReader&&) noexcept = default;

@@ -1,14 +1,12 @@
 #include "train/progress.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/units.hpp"
 
@@ -24,25 +22,10 @@ double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value;
-}
-
-bool utf8_locale() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
-    if (is_set(name)) {
-      std::string_view value = std::getenv(name);
-      return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
-    }
-  return false;
-}
-
 bool draws_in_place(const ProgressOptions& options) {
   if (options.style != ProgressOptions::Style::automatic)
     return options.style == ProgressOptions::Style::terminal;
-  const char* terminal = std::getenv("TERM");
-  return isatty(options.file) && !(terminal && std::string_view(terminal) == "dumb");
+  return live::is_terminal(options.file);
 }
 
 // Text in a buffer of its own; what does not fit is cut off.
@@ -94,10 +77,33 @@ void fit(std::array<Part, 8>& parts, int columns) {
 
 }  // namespace
 
-Progress::Progress(const ProgressOptions& options) : options_(options), live_(draws_in_place(options)) {
+void Course::add(double value) {
+  if (!std::isfinite(value)) return;
+  if (used_ == most && in_last_ == per_stretch_) {
+    for (size_t i = 0; i < most / 2; ++i) {
+      low_[i] = std::min(low_[2 * i], low_[2 * i + 1]);
+      mean_[i] = (mean_[2 * i] + mean_[2 * i + 1]) / 2;
+    }
+    used_ = most / 2;
+    per_stretch_ *= 2;
+    in_last_ = per_stretch_;
+  }
+  if (used_ == 0 || in_last_ == per_stretch_) {
+    low_[used_] = mean_[used_] = value;
+    ++used_;
+    in_last_ = 1;
+    return;
+  }
+  low_[used_ - 1] = std::min(low_[used_ - 1], value);
+  mean_[used_ - 1] += (value - mean_[used_ - 1]) / double(++in_last_);
+}
+
+Progress::Progress(const ProgressOptions& options)
+    : options_(options), live_(draws_in_place(options)), rows_(options.file) {
   if (!options_.clock) options_.clock = monotonic_seconds;
-  if (is_set("NO_COLOR")) options_.colour = false;
-  if (!utf8_locale()) options_.unicode = false;
+  if (!live::wants_colour()) options_.colour = false;
+  if (!live::speaks_unicode()) options_.unicode = false;
+  tall_ = live_ && options_.columns == 0 && live::terminal_size(options_.file).rows > 0;
 }
 
 Progress::~Progress() { finish(); }
@@ -106,6 +112,8 @@ void Progress::update(const ProgressStep& step) {
   double now = options_.clock();
   remember(step, now);
   follow_loss(step.loss);
+  losses_.add(step.loss);
+  memory_.add(double(step.resident_bytes));
   bool last = step.iteration == step.iterations;
   if (live_) {
     last_ = step;
@@ -189,7 +197,7 @@ void Progress::draw(const ProgressStep& step) {
   int room = std::max(columns() - 1, 1);
   fit(parts, room);
   FixedText<1024> line;
-  line.add("\r");
+  if (!tall_) line.add("\r");
   bool first = true;
   for (const Part& part : parts) {
     if (!part.shown || !part.text.size) continue;
@@ -199,29 +207,69 @@ void Progress::draw(const ProgressStep& step) {
     line.add("{}{}{}{}", first ? "" : "  ", coloured ? part.colour : "", text, coloured ? normal : "");
     first = false;
   }
+  drawn_ = true;
+  if (tall_) return draw_below(step, line.text());
   line.add("\x1b[K");
   write(line.text());
-  drawn_ = true;
+}
+
+// How loss and memory went, below the line; the memory's floor is what a leak would raise.
+void Progress::draw_below(const ProgressStep& step, std::string_view first_line) {
+  FixedText<2048> text;
+  text.add("{}\n", first_line);
+  const auto course = [&](const Course& of, auto value) {
+    const size_t shown = std::min(of.size(), size_t(columns() < 70 ? 10 : 24));
+    double low = 0, high = 0;
+    const auto at = [&](size_t i) { return value(of, i * of.size() / shown); };
+    for (size_t i = 0; i < shown; ++i) {
+      low = i ? std::min(low, at(i)) : at(i);
+      high = i ? std::max(high, at(i)) : at(i);
+    }
+    const double range = std::max(high - low, 0.01 * std::fabs(high));
+    for (size_t i = 0; i < shown; ++i)
+      text.add("{}", live::spark(range > 0 ? int(7.99 * (at(i) - low) / range) : 0, options_.unicode));
+  };
+  text.add("loss ");
+  course(losses_, [](const Course& of, size_t i) { return of.mean(i); });
+  text.add("  memory ");
+  course(memory_, [](const Course& of, size_t i) { return of.low(i); });
+  const size_t half = memory_.size() / 2;
+  double before = INFINITY, after = INFINITY;
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    double& low = i < half ? before : after;
+    low = std::min(low, memory_.low(i));
+  }
+  if (half > 1 && after > 1.01 * before)
+    text.add(" floor +{}", format_bytes(uint64_t(after - before)));
+  else
+    text.add(" floor flat");
+  if (!step.guard.empty()) text.add("  guard: {}", step.guard);
+  text.add("\n");
+  rows_.draw(text.text());
 }
 
 void Progress::note(std::string_view text) {
-  if (drawn_) write("\r\x1b[K");
+  if (drawn_ && !tall_) write("\r\x1b[K");
   write(text);
   if (!text.empty() && text.back() != '\n') write("\n");
-  if (drawn_) draw(last_);
+  if (drawn_ && !tall_) draw(last_);
 }
 
 void Progress::finish() {
   if (!drawn_) return;
+  const bool tall = tall_;
+  rows_.close();
+  tall_ = false;
   draw(last_);  // the last redraw may have been a moment ago
+  tall_ = tall;
   write("\n");
   drawn_ = false;
 }
 
 int Progress::columns() const {
   if (options_.columns > 0) return options_.columns;
-  winsize size{};
-  return ioctl(options_.file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const int columns = live::terminal_size(options_.file).columns;
+  return columns > 0 ? columns : 80;
 }
 
 // Progress is a courtesy: a closed or full pipe must not stop a run.

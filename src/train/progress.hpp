@@ -1,11 +1,13 @@
-// The line people watch while a run trains: rewritten in place on a terminal, one plain line every so many
-// iterations elsewhere. Works in fixed buffers: following a run allocates nothing.
+// What people watch while a run trains: on a terminal a line rewritten in place with, where there is room, how loss and
+// memory went; one plain line every so many iterations elsewhere. Works in fixed buffers: following a run allocates nothing.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+
+#include "live/terminal.hpp"
 
 namespace plimsoll {
 
@@ -19,6 +21,7 @@ struct ProgressStep {
   uint64_t tokens_per_iteration = 0;
   uint64_t resident_bytes = 0, plan_bytes = 0;
   double cross_entropy = std::numeric_limits<double>::quiet_NaN();  // where the loss is more than that
+  std::string_view guard = {};  // the guard's level in a word; empty: none
 };
 
 struct ProgressOptions {
@@ -31,6 +34,20 @@ struct ProgressOptions {
   bool colour = true;           // NO_COLOR in the environment switches it off too
   bool unicode = true;          // so does a locale other than UTF-8
   double (*clock)() = nullptr;  // seconds, never going back; null: the monotonic clock
+};
+
+// The course of a value from the beginning, in so many stretches: when all are used, neighbours are joined.
+class Course {
+ public:
+  void add(double value);
+  size_t size() const { return used_; }
+  double low(size_t i) const { return low_[i]; }
+  double mean(size_t i) const { return mean_[i]; }
+
+ private:
+  static constexpr size_t most = 48;
+  std::array<double, most> low_, mean_;
+  size_t used_ = 0, in_last_ = 0, per_stretch_ = 1;
 };
 
 class Progress {
@@ -62,6 +79,7 @@ class Progress {
   void remember(const ProgressStep& step, double now);
   void follow_loss(double loss);
   void draw(const ProgressStep& step);
+  void draw_below(const ProgressStep& step, std::string_view first_line);
   void print_plain(const ProgressStep& step);
   void write(std::string_view text) const;
   int columns() const;
@@ -75,6 +93,9 @@ class Progress {
   Moment newest_{};
   double fast_ = 0, slow_ = 0;  // averages of the loss over about 20 and 200 iterations
   int seen_ = 0;
+  Course losses_, memory_;
+  live::BottomRows rows_;
+  bool tall_ = false;  // a terminal with room for more than a line
 };
 
 }  // namespace plimsoll

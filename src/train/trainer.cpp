@@ -65,7 +65,7 @@ void follow_median(double& estimate, double value) {
 
 class Trainer {
  public:
-  explicit Trainer(Start start, bool json);
+  Trainer(Start start, bool json, live::Companion* server);
   TrainResult run();
 
  private:
@@ -88,6 +88,7 @@ class Trainer {
   TrainResult finish(TrainResult::End end, uint64_t iterations);
 
   Start start_;
+  live::Companion* server_;  // may be none
   const Settings& settings_ = start_.state.settings;
   std::unique_ptr<Corpus> corpus_;
   Batches batches_;
@@ -159,8 +160,9 @@ std::optional<Way> draw_line(Start& start) {
   return way;
 }
 
-Trainer::Trainer(Start start, bool json)
+Trainer::Trainer(Start start, bool json, live::Companion* server)
     : start_(std::move(start)),
+      server_(server),
       corpus_(corpus_for(start_)),
       batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context,
                batching()),
@@ -212,6 +214,7 @@ void Trainer::prepare_folder() {
   record_->clear_plan();
   for (const PlanRow& row : plan_rows(runtime_.graph(), runtime_.plan)) record_->plan(row);
   record_->commit();
+  if (server_) server_->follow(start_.folder / "run.db");
   if (!settings_.metrics.empty()) metrics_.emplace(settings_.metrics);
   if (policy_)
     guard_.emplace(*policy_, Guarded::Parts{runtime_, *corpus_, *record_, progress_, stop_, own_floor_});
@@ -452,6 +455,7 @@ TrainResult Trainer::run() {
   if (start_.checkpoint)
     say(fmt::format("Resuming {} at iteration {}", start_.checkpoint->folder.string(), start_.state.step));
   describe_run(progress_, settings_, runtime_, *corpus_, gemm_, start_.folder.string());
+  if (server_ && server_->serving()) say(fmt::format("Live: {}", server_->url()));
   if (way_)
     say(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", settings_.memory, way_->text(),
                     way_->seconds * 1e3));
@@ -489,6 +493,8 @@ TrainResult Trainer::run() {
 
 }  // namespace
 
-TrainResult train(Start start, bool json) { return Trainer(std::move(start), json).run(); }
+TrainResult train(Start start, bool json, live::Companion* server) {
+  return Trainer(std::move(start), json, server).run();
+}
 
 }  // namespace plimsoll

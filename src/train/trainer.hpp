@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/sample_corpus.hpp"
+#include "live/companion.hpp"
 #include "train/evaluate.hpp"
 #include "train/guard_log.hpp"
 #include "train/run_folder.hpp"
@@ -41,7 +42,7 @@ struct TrainResult {
 };
 
 // Runs from `start` to the last iteration, a signal, or a loss that is not a number. Human text goes to stdout, with
-// `json` to stderr.
-TrainResult train(Start start, bool json);
+// `json` to stderr. `server` is told where the record is.
+TrainResult train(Start start, bool json, live::Companion* server = nullptr);
 
 }  // namespace plimsoll

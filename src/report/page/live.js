@@ -32,7 +32,12 @@ function append(run, name, more, measure) {
       for (const row of table.rows) row.push(null);
     }
   const at = table.columns.map(column => more.columns.indexOf(column));
-  for (const row of more.rows) table.rows.push(at.map(index => index < 0 ? null : row[index]));
+  // A stream begins with messages from before it was opened: rows that are there already are not added again.
+  const key = Math.max(0, columnOf(table, name === 'phases' ? 'begin' : 'time')), end = table.rows.length ? table.rows[table.rows.length - 1][key] : -1;
+  for (const row of more.rows) {
+    const added = at.map(index => index < 0 ? null : row[index]);
+    if (added[key] > end) table.rows.push(added);
+  }
   bounded(table, mostRows[name], columnOf(table, measure));
 }
 

@@ -1,0 +1,43 @@
+// plimsoll serve: the live page, metrics and JSON over a record, finished or still growing.
+#include <csignal>
+
+#include "base/error.hpp"
+#include "cli/command.hpp"
+#include "cli/serve_flags.hpp"
+#include "live/site.hpp"
+#include "platform/child.hpp"
+
+namespace plimsoll::cli {
+namespace {
+
+struct Text {
+  std::string record;
+  live::ServeOptions options;
+};
+
+void run(const Text& text) {
+  std::filesystem::path record = text.record;
+  if (std::filesystem::is_directory(record)) record /= "run.db";
+  if (!std::filesystem::is_regular_file(record))
+    fail_input("there is no run file at {}; give a run.db, or the folder of a run", record.string());
+  const platform::SignalQueue stop({SIGINT, SIGTERM, SIGHUP});
+  const live::Listening listening = live::listen_on(live::parse_endpoint(text.options));
+  fmt::print("Serving {} at {} (Ctrl-C ends it)\n", record.string(), listening.url);
+  std::fflush(stdout);
+  live::serve_record(listening, text.options.token, record, stop.descriptor());
+}
+
+Command command(46, "serve", "serve a run's page, metrics and JSON from its record",
+                "plimsoll serve runs/mine/run.db\n  plimsoll serve run.db --listen 127.0.0.1:8080",
+                [](CLI::App& app) {
+                  auto text = std::make_shared<Text>();
+                  app.add_option("record", text->record, "run.db, or the folder of a run")->required();
+                  app.add_option("--listen", text->options.address,
+                                 "where to listen (default 127.0.0.1 and a free port)")
+                      ->type_name("ADDR:PORT");
+                  add_serve_token(app, text->options);
+                  app.callback([text] { run(*text); });
+                });
+
+}  // namespace
+}  // namespace plimsoll::cli
