@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "cli/serve_flags.hpp"
 #include "guard/policy_settings.hpp"
 #include "observe/guarding.hpp"
 
@@ -50,6 +51,7 @@ Command command(
       app.add_option("--hook", options.hook, "shell command to run at every change of level")
           ->type_name("CMD");
       app.add_option("--out", options.out, "record into this run file")->type_name("FILE");
+      add_serve_flags(app, options.serve);
       app.add_flag("--dry-run", options.dry_run, "only say what would have been done");
       app.add_flag("--json", options.json, "one JSON object on standard output at the end");
       for (const guard::PolicyKey& key : guard::policy_keys()) {

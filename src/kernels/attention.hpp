@@ -43,12 +43,13 @@ struct AttentionCached {
   float* scores;  // [length] scratch
 };
 
-constexpr int64_t attention_block = 32;  // queries at a time
+// Queries at a time: whole tiles of the widest product. Many pay for long rows, few waste less on the masked half.
+constexpr int64_t attention_block(int64_t length) { return length >= 256 ? 56 : 28; }
 
 // Floats of scratch for one head, forward or backward: linear in the length.
 constexpr size_t attention_scratch_floats(int64_t length, int64_t width) {
   const int64_t padded = (length + 63) / 64 * 64;
-  return static_cast<size_t>(2 * width * padded + 2 * attention_block * padded + attention_block);
+  return static_cast<size_t>(2 * width * padded + 2 * attention_block(length) * padded);
 }
 
 }  // namespace plimsoll::kernels

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "live/companion.hpp"
 #include "observe/listeners.hpp"
 #include "observe/mask.hpp"
 #include "observe/tree_actor.hpp"
@@ -35,6 +36,12 @@ double clock_seconds() {
   return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
+// Readers are shown the record: where none is kept, one in a temporary folder.
+GuardOptions with_record(GuardOptions options) {
+  if (options.out.empty() && options.serve.wanted) options.out = live::temporary_record().string();
+  return options;
+}
+
 class Guarding {
  public:
   explicit Guarding(const GuardOptions& options);
@@ -56,6 +63,7 @@ class Guarding {
   int finish();
 
   GuardOptions options_;
+  live::Companion server_;  // ends last: readers see the end of the record
   proc::Files files_;
   platform::SignalQueue signals_;
   GuardLog log_;
@@ -84,11 +92,16 @@ class Guarding {
 };
 
 Guarding::Guarding(const GuardOptions& options)
-    : options_(options),
+    : options_(with_record(options)),
+      server_(options.serve),
       files_(options.roots),
       signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}),
-      log_(options.out),
+      log_(options_.out),
       guard_(options.policy) {
+  if (server_.serving()) {
+    server_.follow(options_.out, options.out.empty());
+    log_.say(0, "note", fmt::format("live at {}", server_.url()));
+  }
   if (!options_.hook.empty()) hook_ = std::make_unique<platform::Hook>(options_.hook);
   const int root = options_.command.empty() ? attach() : launch();
   sampler_ = std::make_unique<Sampler>(files_, ProcessTree(files_, root, child_ != nullptr),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "guard/policy.hpp"
+#include "live/access.hpp"
 #include "platform/proc.hpp"
 
 namespace plimsoll::observe {
@@ -18,6 +19,7 @@ struct GuardOptions {
   double grace = 10;  // seconds between SIGTERM and SIGKILL
   std::string hook;   // command; empty: none
   std::string out;    // run file; empty: none
+  live::ServeOptions serve;
   bool dry_run = false, json = false;
   proc::Roots roots;
 };

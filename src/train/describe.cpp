@@ -46,20 +46,20 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
   return text;
 }
 
-std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan) {
-  std::vector<PlanRow> rows;
+void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
+  record.clear_plan();
   const int64_t nodes = graph.lists().empty() ? 0 : int64_t(graph.lists()[0].nodes().size());
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
     const Value& value = graph[ValueId(i)];
-    for (int lane = 0; lane < copies(graph, place); ++lane)
-      rows.push_back({lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name,
-                      role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
-                      place.list < 0 ? 0 : place.first,
-                      place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
+    for (int lane = 0; lane < copies(graph, place); ++lane) {
+      const std::string name = lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name;
+      record.plan({name, role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
+                   place.list < 0 ? 0 : place.first,
+                   place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
+    }
   }
-  return rows;
 }
 
 void describe_run(Progress& progress, const Settings& s, const Runtime& runtime, const Corpus& corpus,

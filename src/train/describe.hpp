@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "data/corpus.hpp"
-#include "record/rows.hpp"
+#include "record/run_record.hpp"
 #include "train/progress.hpp"
 #include "train/runtime.hpp"
 
@@ -20,8 +20,8 @@ std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& p
 std::string plan_table(const Plan& plan);
 // The values that take the most bytes, one a line.
 std::string largest_values(const Graph& graph, const Plan& plan, int count);
-// Every value that owns bytes, for the record. Names point into the graph.
-std::vector<PlanRow> plan_rows(const Graph& graph, const Plan& plan);
+// Writes every value that owns bytes into the record, in place of the plan that was there.
+void record_plan(RunRecord& record, const Graph& graph, const Plan& plan);
 
 double seconds_since_process_start();
 

@@ -47,6 +47,7 @@ class Guarded {
     iteration_ = iterations_done, step_seconds_ = seconds_per_step;
   }
   GuardReport report() const;
+  guard::Level level() const { return last_.level; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -211,8 +211,7 @@ void Trainer::prepare_folder() {
   record_->configuration("gemm.chosen", gemm_.description);
   record_->configuration("threads.chosen", std::to_string(runtime_.threads()));
   if (floor_) record_->configuration("entropy_floor", fmt::format("{}", *floor_));
-  record_->clear_plan();
-  for (const PlanRow& row : plan_rows(runtime_.graph(), runtime_.plan)) record_->plan(row);
+  record_plan(*record_, runtime_.graph(), runtime_.plan);
   record_->commit();
   if (server_) server_->follow(start_.folder / "run.db");
   if (!settings_.metrics.empty()) metrics_.emplace(settings_.metrics);
@@ -339,7 +338,8 @@ void Trainer::after_step(uint64_t iteration, double loss) {
                     floor_ ? std::string_view("floor")
                     : val  ? std::string_view("val")
                            : std::string_view(),
-                    schedule_.at(iteration - 1), tokens, rss, runtime_.plan.total, cross_entropy_});
+                    schedule_.at(iteration - 1), tokens, rss, runtime_.plan.total, cross_entropy_,
+                    guard_ ? std::string_view(guard::level_name(guard_->level())) : std::string_view()});
   if (const double since = seconds_since(last_recorded_); since >= record_interval || iteration == last) {
     const double speed = recorded_iteration_ ? double(iteration - recorded_iteration_) / since : unknown_real;
     const StepRow row{.step = int64_t(iteration),

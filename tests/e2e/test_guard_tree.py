@@ -24,6 +24,13 @@ def counter(path):
     return struct.unpack("Q", path.read_bytes()[:8])[0]
 
 
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""  # it has ended meanwhile, as they do all the time
+
+
 class Guarded:
     """The tree under a guard whose own line is so low that it pauses at once and stays so."""
 
@@ -44,7 +51,7 @@ class Guarded:
 
     def tree(self):
         # The guard's own little process, in a session of its own, is no part of the tree.
-        return [pid for pid in descendants(self.process.pid) if "forking_tree" in Path(f"/proc/{pid}/comm").read_text()]
+        return [pid for pid in descendants(self.process.pid) if "forking_tree" in name_of(pid)]
 
     def all_stopped(self):
         states = [state(pid) for pid in self.tree()]

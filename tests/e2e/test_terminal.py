@@ -62,7 +62,8 @@ def test_control_characters_are_shown_not_sent(folder):
 
 
 def test_training(folder):
-    one = OnTerminal(folder, "train", "--small", "1000000", "--out", "run")
+    # Evaluations and samples are lines of their own above the view, as long as they are.
+    one = OnTerminal(folder, "train", "--small", "1000000", "--out", "run", "--eval-every", "0", "--sample-every", "0")
     one.until(lambda screen: "loss" in screen.text() and "it/s" in screen.text() and "floor flat" in screen.text())
     one.until(lambda screen: "▁" in screen.text())
     check_sizes(one, lambda screen: re.search(r"\d+/1000000", screen.text()) and "memory" in screen.text())

@@ -39,9 +39,10 @@ inline void attention(const Attention& a, float* scratch) {
   float* const kt = scratch;                    // [width, padded]
   float* const s = scratch + a.width * padded;  // [block, padded]
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
+  const int64_t block = attention_block(a.length);
   transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
-  for (int64_t q0 = 0; q0 < a.length; q0 += attention_block) {
-    const int64_t rows = a.length - q0 < attention_block ? a.length - q0 : attention_block;
+  for (int64_t q0 = 0; q0 < a.length; q0 += block) {
+    const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
     const int64_t keys = q0 + rows;
     product(rows, keys, a.width, a.q + q0 * a.stride, a.stride, 1, kt, padded, s, padded, false);
     for (int64_t r = 0; r < rows; ++r) {
@@ -75,17 +76,17 @@ inline void attention(const Attention& a, float* scratch) {
 }
 
 inline void attention_backward(const AttentionBackward& a, float* scratch) {
-  const int64_t padded = (a.length + 63) / 64 * 64;
-  float* const kt = scratch;                       // [width, padded]
-  float* const vt = kt + a.width * padded;         // [width, padded]
-  float* const p = vt + a.width * padded;          // [block, padded]: probabilities
-  float* const ds = p + attention_block * padded;  // [block, padded]: gradients of scores
+  const int64_t padded = (a.length + 63) / 64 * 64, block = attention_block(a.length);
+  float* const kt = scratch;                // [width, padded]
+  float* const vt = kt + a.width * padded;  // [width, padded]
+  float* const p = vt + a.width * padded;   // [block, padded]: probabilities
+  float* const ds = p + block * padded;     // [block, padded]: gradients of scores
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   const bool drops = a.dropout.threshold != 0;
   transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
   transpose_head(a.v, a.stride, a.length, a.width, vt, padded);
-  for (int64_t q0 = 0; q0 < a.length; q0 += attention_block) {
-    const int64_t rows = a.length - q0 < attention_block ? a.length - q0 : attention_block;
+  for (int64_t q0 = 0; q0 < a.length; q0 += block) {
+    const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
     const int64_t keys = q0 + rows;
     product(rows, keys, a.width, a.q + q0 * a.stride, a.stride, 1, kt, padded, p, padded, false);
     product(rows, keys, a.width, a.dout + q0 * a.out_stride, a.out_stride, 1, vt, padded, ds, padded, false);
