@@ -24,11 +24,12 @@ def counter(path):
     return struct.unpack("Q", path.read_bytes()[:8])[0]
 
 
-def name_of(pid):
+def text_of(pid, what):
+    """A file of a process; empty where it has ended meanwhile, as they do all the time."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""  # it has ended meanwhile, as they do all the time
+        return Path(f"/proc/{pid}/{what}").read_text()
+    except OSError:
+        return ""
 
 
 class Guarded:
@@ -51,11 +52,11 @@ class Guarded:
 
     def tree(self):
         # The guard's own little process, in a session of its own, is no part of the tree.
-        return [pid for pid in descendants(self.process.pid) if "forking_tree" in name_of(pid)]
+        return [pid for pid in descendants(self.process.pid) if "forking_tree" in text_of(pid, "comm")]
 
     def all_stopped(self):
         states = [state(pid) for pid in self.tree()]
-        return len(states) > 0 and all(one == "T" for one in states)
+        return "T" in states and all(one in "TZ" for one in states if one)  # one that has ended waits for its parent
 
 
 def stands_still(path):
@@ -97,12 +98,11 @@ def test_killed():
     return pids, guarded
 
 
-def end(pids):
+def end():
     """Members and what they forked since: by name, the parents being gone."""
-    for _ in range(100):
+    for _ in range(1000):
         living = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and state(entry) not in (None, "Z", "X")
-                  and "forking_tree" in (Path(f"/proc/{entry}/comm").read_text() if state(entry) else "")
-                  and str(BASE) in Path(f"/proc/{entry}/cmdline").read_text()]
+                  and "forking_tree" in text_of(entry, "comm") and str(BASE) in text_of(entry, "cmdline")]
         if not living:
             return
         for pid in living:
@@ -118,4 +118,4 @@ for test in (test_terminated, test_killed):
         assert len(pids) >= COUNT, f"only {len(pids)} processes were seen stopped\n{guarded.text()}"
         print(f"ok {test.__name__}: {len(pids)} processes stopped and resumed")
     finally:
-        end([])
+        end()
