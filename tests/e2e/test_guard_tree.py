@@ -33,17 +33,17 @@ def text_of(pid, what):
 
 
 class Guarded:
-    """The tree under a guard whose own line is so low that it pauses at once and stays so."""
+    """A tree that stands, under a guard whose line for a pause lies far below what the tree holds and whose line for a stop far above."""
 
     def __init__(self, name, bound):
         self.file = BASE / name
         policy = BASE / f"{name}.toml"
-        # 1 MB: forty processes hold more. Held by themselves alone, so that bound is set as well.
-        policy.write_text(f'max_memory = "3MB"\npause_threshold = "40%"\nstop_threshold = "100%"\nmemory_threshold_percentage = 30\n'
-                          f'pause_bound = "{bound}"\npause_alone = "{bound}"\n')
+        policy.write_text(f'max_memory = "20MB"\nwarn_threshold = "0.2MB"\nmemory_threshold_percentage = 2\npause_threshold = "0.5MB"\n'
+                          f'stop_threshold = "100%"\nprediction_horizon = "0s"\npause_bound = "{bound}"\npause_alone = "{bound}"\n')
         self.error = open(BASE / f"{name}.err", "w+")
-        self.process = subprocess.Popen([PROGRAM, "guard", "--json", "--policy", str(policy), "--grace", "1s", "--",
-                                         str(SPECIMENS / "forking_tree"), str(self.file), str(COUNT)],
+        self.root = subprocess.Popen([str(SPECIMENS / "forking_tree"), str(self.file), str(COUNT)])
+        until(lambda: len(self.tree()) >= COUNT, what=f"{COUNT} processes")
+        self.process = subprocess.Popen([PROGRAM, "guard", "--json", "--policy", str(policy), "--grace", "1s", "--pid", str(self.root.pid)],
                                         stdout=subprocess.PIPE, stderr=self.error, env=environment())
 
     def text(self):
@@ -51,8 +51,7 @@ class Guarded:
         return Path(self.error.name).read_text()
 
     def tree(self):
-        # The guard's own little process, in a session of its own, is no part of the tree.
-        return [pid for pid in descendants(self.process.pid) if "forking_tree" in text_of(pid, "comm")]
+        return [pid for pid in [self.root.pid, *descendants(self.root.pid)] if "forking_tree" in text_of(pid, "comm")]
 
     def all_stopped(self):
         states = [state(pid) for pid in self.tree()]
