@@ -12,7 +12,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 BASE ?= HEAD~1
 FILES ?= $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.cpp' 'tests/*.cpp')
 
-.PHONY: help deps build all train test bench fuzz verdict-score format tidy install clean
+.PHONY: help deps build all train test bench soak fuzz verdict-score format tidy install clean
 
 help:
 	@echo "make train    install what is missing, build, train --small on the embedded corpus"
@@ -20,6 +20,7 @@ help:
 	@echo "make build    leave the program at $(PROGRAM)"
 	@echo "make install  program, library, headers, CMake package and manual page under PREFIX (/usr/local)"
 	@echo "make bench    ours and PyTorch in alternating rounds; FLAGS=--quick for the short form"
+	@echo "make soak     the long forms of the tests; NAMES=\"kills nano\" for some of them"
 	@echo "make fuzz     every parser under libFuzzer for FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
 	@echo "make verdict-score  the leak verdict on generated series, beside other rules"
 	@echo "make format   clang-format on every C++ file"
@@ -38,6 +39,7 @@ train: build
 
 # The program and everything that tests it.
 all: build
+	@bash scripts/install-deps.sh test
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 
 # Programs watched from outside depend on what else the machine does: a test that fails is run once more, and said so.

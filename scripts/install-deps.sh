@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Installs the Debian packages Plimsoll builds with; does nothing when they are all there. An argument names a
-# further set: fuzz, format, tidy.
+# further set: test, fuzz, format, tidy.
 set -euo pipefail
 
 required=(g++ make cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
           libsqlite3-dev libxxhash-dev libgtest-dev librapidcheck-dev)
 # Each of these switches one feature on; without it the build still succeeds.
-optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 valgrind prometheus libjs-dygraphs chromium fonts-dejavu-core)
+optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 libjs-dygraphs)
 case "${1:-}" in
   "") ;;
+  test) optional+=(valgrind prometheus chromium fonts-dejavu-core) ;;
   fuzz) required+=(clang libclang-rt-14-dev) ;;
   format) required=(clang-format) optional=() ;;
   tidy) required+=(clang-tidy) ;;
-  *) echo "install-deps: unknown set '$1'; give nothing, fuzz, format or tidy" >&2; exit 2 ;;
+  *) echo "install-deps: unknown set '$1'; give nothing, test, fuzz, format or tidy" >&2; exit 2 ;;
 esac
 
 missing() {
@@ -35,7 +36,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 # A set of optional packages that cannot be had is asked for once, not at every build.
-tried=build/.install-deps-tried
+tried=build/.install-deps-tried${1:+-$1}
 if [ -z "$need" ] && [ "$(cat "$tried" 2>/dev/null)" = "$want" ]; then exit 0; fi
 echo "install-deps: installing $(echo $need $want)" >&2
 install() { apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
