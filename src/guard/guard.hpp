@@ -60,6 +60,8 @@ class Guard {
   // Whether what is guarded can give memory back when asked; once it has nothing left to give, say false.
   void can_shrink(bool can) { can_shrink_ = can; }
   bool can_shrink() const { return can_shrink_; }
+  // What is guarded has just changed its use on purpose: the jump is no trend, its speed means nothing.
+  void changed_on_purpose() { rates_.clear(); }
   // No pause from now on: an end has been asked for, and what is stopped cannot end.
   void no_more_pauses();
 

@@ -190,6 +190,7 @@ void Guarded::shift(size_t gear, GuardAction action) {
   action.plan_bytes = runtime.plan.total;
   log_.add(action);
   guard_.can_shrink(gear + 1 < runtime.gears());
+  guard_.changed_on_purpose();
   next_ = Clock::now();  // the next reading is of what it takes now
 }
 
@@ -224,6 +225,7 @@ Guarded::Then Guarded::pause() {
   action.seconds = seconds(Clock::now() - before);
   action.planned = int64_t(parts_.runtime.given_back());
   parts_.runtime.wake();
+  guard_.changed_on_purpose();
   action.rss_after = memory_.resident();
   log_.add(action);
   return Then::go_on;

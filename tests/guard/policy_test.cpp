@@ -208,6 +208,18 @@ TEST(Policy, SaysWhenTheLineIsCrossedAndAfterHowManySteps) {
   EXPECT_NE(decision.reason().find("steps"), std::string_view::npos) << decision.reason();
 }
 
+// Growing back takes hundreds of MB in milliseconds; at that speed the stop line would be reached at once.
+TEST(Policy, WhatIsDoneOnPurposeIsNoTrend) {
+  for (bool said : {false, true}) {
+    Guard guard({});
+    guard.observe({.time = 0, .limit = limit, .used = 3 * GB});
+    guard.observe({.time = 1, .limit = limit, .used = 3 * GB});
+    if (said) guard.changed_on_purpose();
+    const Decision after = guard.observe({.time = 1.005, .limit = limit, .used = 6 * GB});
+    EXPECT_EQ(after.level == Level::ok, said) << level_name(after.level);
+  }
+}
+
 TEST(Policy, NothingKnownIsNoReasonToAct) {
   Guard guard{Policy{}};
   EXPECT_EQ(guard.observe({.time = 1}).level, Level::ok);
