@@ -68,7 +68,7 @@ void run() {
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (interactive) return converse(generator, tokenizer);
   if (as_json) {
-    const std::string text(generator.generate(tokens, length, options));
+    const std::string text(*generator.generate(tokens, length, options));
     const nlohmann::ordered_json out = {
         {"text", text}, {"prompt", prompt}, {"step", saved.checkpoint.step}, {"seed", options.seed}};
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -35,20 +35,21 @@ struct Rehearsal {
       : settings(s),
         corpus(s.seed),
         runtime(program_options(s, corpus.vocabulary()), s.threads, kernels::open_backend("native"), true,
-                {smaller_steps(s, corpus.vocabulary(), factor, 9), {}}),
+                {smaller_steps(s, corpus.vocabulary(), stated_way(s, corpus.vocabulary()), factor, 9), {}}),
         batches(corpus, s.seed, s.batch * s.accumulate, s.context) {
     runtime.initialise(s.seed);
   }
   double step() {
     const int rows = runtime.micro_batch(runtime.gear());
-    runtime.executor.run(runtime.program.train, {.step = done, .learning_rate = 1e-3f, .seed = settings.seed},
-                         [&](int micro, int lane) {
-                           batches.fill(done, micro * rows,
-                                        {runtime.executor.tokens(runtime.program.tokens, lane),
-                                         size_t(rows) * size_t(settings.context + 1)});
-                         });
+    runtime.executor().run(runtime.program().train,
+                           {.step = done, .learning_rate = 1e-3f, .seed = settings.seed},
+                           [&](int micro, int lane) {
+                             batches.fill(done, micro * rows,
+                                          {runtime.executor().tokens(runtime.program().tokens, lane),
+                                           size_t(rows) * size_t(settings.context + 1)});
+                           });
     ++done;
-    return *runtime.executor.data(runtime.program.loss);
+    return *runtime.executor().data(runtime.program().loss);
   }
   Settings settings;
   GrammarCorpus corpus;
@@ -90,7 +91,7 @@ TEST(Shift, MemoryFallsAndRisesByWhatThePlansSay) {
   OwnMemory memory;
   run.step();
   for (size_t gear : {size_t(1), run.runtime.gears() - 1, size_t(0), run.runtime.gears() - 1, size_t(0)}) {
-    const auto before = int64_t(memory.resident()), planned = int64_t(run.runtime.plan.total);
+    const auto before = int64_t(memory.resident()), planned = int64_t(run.runtime.plan().total);
     run.runtime.shift(gear);
     const int64_t difference = int64_t(memory.resident()) - before;
     EXPECT_NEAR(double(difference), double(int64_t(run.runtime.plan_bytes(gear)) - planned), tolerance);
@@ -120,8 +121,8 @@ TEST(Shift, AnAbandonedStepChangesNothing) {
   for (int i = 0; i < 6; ++i) {
     Runtime& runtime = disturbed.runtime;
     const bool ended =
-        runtime.executor.run(runtime.program.train, {.step = disturbed.done, .learning_rate = 1e-3f},
-                             [&](int micro, int) { return micro < i; });
+        runtime.executor().run(runtime.program().train, {.step = disturbed.done, .learning_rate = 1e-3f},
+                               [&](int micro, int) { return micro < i; });
     ASSERT_FALSE(ended);
     ASSERT_EQ(whole.step(), disturbed.step());
   }
@@ -148,7 +149,7 @@ TEST(Shift, GearsGetSmallerAndKeepTheBatch) {
   for (size_t g = 1; g < run.runtime.gears(); ++g)
     EXPECT_LT(run.runtime.plan_bytes(g), run.runtime.plan_bytes(g - 1)) << "in gear 2";
   EXPECT_EQ(
-      run.runtime.micro_batch(2) * run.runtime.graph().lists()[size_t(run.runtime.program.train)].repeats,
+      run.runtime.micro_batch(2) * run.runtime.graph().lists()[size_t(run.runtime.program().train)].repeats,
       16);
 }
 
@@ -156,22 +157,22 @@ TEST(SmallerSteps, AreDivisorsOfTheBatchAndFollowTheFactor) {
   Settings s = model();
   s.batch = 12, s.micro_batch = 12;
   std::vector<int64_t> windows;
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5, 9)) {
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.5, 9)) {
     windows.push_back(o.batch);
     EXPECT_EQ(o.batch * o.accumulate, 24);
     EXPECT_EQ(o.evaluate_batch, o.batch);
   }
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 3, 1, 1}));
   windows.clear();
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99, 9)) windows.push_back(o.batch);
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.99, 9)) windows.push_back(o.batch);
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 4, 3, 2, 1, 1}));
   windows.clear();
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99, 3)) windows.push_back(o.batch);
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.99, 3)) windows.push_back(o.batch);
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 3, 1}));
-  EXPECT_EQ(smaller_steps(s, 35, 0.99, 3).back().recompute, Recompute::blocks);
+  EXPECT_EQ(smaller_steps(s, 35, stated_way(s, 35), 0.99, 3).back().recompute, Recompute::blocks);
   s.lanes = 2, s.accumulate = 4;
   std::vector<int> lanes;
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5, 9)) lanes.push_back(o.lanes);
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.5, 9)) lanes.push_back(o.lanes);
   EXPECT_EQ(lanes, (std::vector<int>{2, 2, 2, 1, 1}));
 }
 
