@@ -60,6 +60,12 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
     }
   }
+  if (plan.total > plan.scratch_offset)
+    record.plan({"scratch of the threads", role_name(Role::scratch), int64_t(plan.scratch_offset),
+                 int64_t(plan.total - plan.scratch_offset), 0, std::max<int64_t>(0, nodes - 1)});
+  for (int r = 0; r < role_count; ++r)
+    record.configuration(fmt::format("plan.bytes.{}", role_name(Role(r))),
+                         std::to_string(plan.by_role[size_t(r)]));
 }
 
 std::vector<std::string> describe_run(const PreparedRun& run) {

@@ -17,7 +17,8 @@ std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& p
 std::string plan_table(const Plan& plan);
 // The values that take the most bytes, one a line.
 std::string largest_values(const Graph& graph, const Plan& plan, int count);
-// Writes every value that owns bytes into the record, in place of the plan that was there.
+// Writes every value that owns bytes into the record, in place of the plan that was there, and the bytes by role as
+// plan_table() has them.
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan);
 
 double seconds_since_process_start();

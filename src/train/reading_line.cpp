@@ -1,5 +1,6 @@
 #include "train/reading_line.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/units.hpp"

@@ -128,6 +128,47 @@ TEST(Shift, AnAbandonedStepChangesNothing) {
   }
 }
 
+TEST_P(ShiftInLanes, AStepThatIsLeftBetweenNodesChangesNothing) {
+  Settings s = larger();
+  s.lanes = s.threads = GetParam();
+  s.micro_batch = 8;
+  Rehearsal whole(s), disturbed(s);
+  Runtime& runtime = disturbed.runtime;
+  struct Patience {
+    int left, asked = 0;
+  };
+  for (int patience : {0, 1, 3}) {
+    Patience questions{patience};
+    const Interrupt interrupt{[](void* of) {
+                                auto& q = *static_cast<Patience*>(of);
+                                ++q.asked;
+                                return q.left-- <= 0;
+                              },
+                              &questions};
+    ASSERT_FALSE(runtime.executor().run(
+        runtime.program().train, {.step = disturbed.done, .learning_rate = 1e-3f, .seed = s.seed},
+        [&](int micro, int lane) {
+          disturbed.batches.fill(disturbed.done, micro * 8,
+                                 {runtime.executor().tokens(runtime.program().tokens, lane), size_t(8 * 65)});
+        },
+        interrupt))
+        << "asked " << questions.asked << " times";
+    ASSERT_EQ(whole.step(), disturbed.step());
+  }
+}
+
+TEST(Shift, AnEvaluationGoesOnWhereItWasLeftInAnyGear) {
+  Rehearsal run(larger());
+  const Evaluation windows = Evaluation::subset(run.corpus, 64, 40);
+  const double whole = evaluate(run.runtime, windows).loss;
+  EvaluationPass pass(windows);
+  int questions = 0, left = 0;
+  const Interrupt every_fifth{[](void* of) { return ++*static_cast<int*>(of) % 5 == 0; }, &questions};
+  while (!pass.advance(run.runtime, every_fifth)) run.runtime.shift(size_t(++left) % run.runtime.gears());
+  EXPECT_GE(left, 2);
+  EXPECT_NEAR(pass.result().loss, whole, 1e-6);
+}
+
 TEST(Shift, AllocatesNothing) {
   Rehearsal run(model());
   run.step();
