@@ -115,17 +115,20 @@ void print_text(const TrainResult& r) {
                    ? fmt::format("; {} allocations after warm-up", format_count(*r.allocations_after_warmup))
                    : "");
   fmt::print("{}\n", r.verdict.sentence);
-  if (r.end == TrainResult::End::interrupted)
-    fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
-  if (r.end == TrainResult::End::stopped)
-    fmt::print("Stopped by the guard and saved; go on with: plimsoll train --resume {}\n", r.folder);
+  const char* how = r.end == TrainResult::End::interrupted ? "Interrupted"
+                    : r.end == TrainResult::End::stopped   ? "Stopped by the guard"
+                                                           : nullptr;
+  if (how && r.complete)
+    fmt::print("{} after the last iteration, which is saved; measure it with: plimsoll eval {}\n", how,
+               r.folder);
+  else if (how)
+    fmt::print("{} and saved; go on with: plimsoll train --resume {}\n", how, r.folder);
   if (r.end == TrainResult::End::finished)
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }
 
 void run() {
-  const LeaveAtOnce until_there_is_something_to_save(
-      "interrupted before the first step; nothing was written");
+  const LeaveAtOnce until_there_is_something_to_save("interrupted; there was nothing to save");
   Start start = find_start(sources);
   live::Companion server(serve);  // before anything large is mapped or a thread begun
   const TrainResult result = train(std::move(start), as_json, &server);

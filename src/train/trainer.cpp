@@ -32,6 +32,7 @@ TrainResult sum_up(const PreparedRun& run, const Loop& loop) {
   const Loop::Figures& figures = loop.figures();
   TrainResult result;
   result.iterations = loop.iterations();
+  result.complete = loop.iterations() >= uint64_t(settings.iterations);
   result.parameters = run.runtime->program().model->count();
   result.loss = figures.loss;
   result.cross_entropy = figures.cross_entropy;
@@ -65,9 +66,14 @@ double own_limit(const Settings& settings) {
 }  // namespace
 
 TrainResult train(Start start, bool json, live::Companion* server) {
-  const auto asked = uint64_t(start.state.settings.iterations);
-  if (start.checkpoint && start.same_folder && start.state.step == asked)
-    return {.nothing_to_do = true, .iterations = asked, .folder = start.folder.string()};
+  if (start.checkpoint && start.same_folder &&
+      start.state.step == uint64_t(start.state.settings.iterations)) {
+    TrainResult complete;
+    complete.nothing_to_do = true;
+    complete.iterations = start.state.step;
+    complete.folder = start.folder.string();
+    return complete;
+  }
 
   const int output = json ? 2 : 1;
   ReadingLine reading(output);

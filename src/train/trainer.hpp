@@ -21,6 +21,7 @@ struct TrainResult {
   bool nothing_to_do =
       false;  // the run was complete before; what follows but the iterations and folder is not known
   uint64_t iterations = 0;  // done in all, those before a resume included
+  bool complete = false;    // those are all that were asked for
   uint64_t parameters = 0;
   double loss = 0;  // mean over the last steps (up to 100)
   double validation_loss =

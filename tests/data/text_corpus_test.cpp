@@ -212,7 +212,7 @@ TEST_F(TextCorpusTest, LineEndsAndMarksAreNoCharacters) {
 
 TEST_F(TextCorpusTest, LargeTextsAreReadAsSmallOnes) {
   // Above and below what stays in memory, in one file and in more than are kept open.
-  const std::string text = mixed_text(1'500'000), ascii(4'500'000, 'x');
+  const std::string text = mixed_text(2'000'000), ascii(4'500'000, 'x');
   ASSERT_GT(text.size(), 4'000'000u);
   EXPECT_EQ(everything(TextCorpus(write("mixed.txt", text), Kind::characters)), text);
   EXPECT_EQ(everything(TextCorpus(write("bytes.txt", text), Kind::bytes)), text);

@@ -60,6 +60,6 @@ with Temporary() as place:
     wait_for(running, lambda: "Reading data:" in running.text(0))
     running.send(signal.SIGTERM)
     ended = running.wait(60)
-    assert ended.code == 130 and ended.err == "plimsoll: interrupted before the first step; nothing was written\n", ended
+    assert ended.code == 130 and ended.err == "plimsoll: interrupted; there was nothing to save\n", ended
     assert not (place.path / "reading").exists()
     print("reading: left")

@@ -39,7 +39,7 @@ with Temporary() as place:
     one, other = (run(at, "eval", "lf", "--data", name, "--json").json() for name in ("lf.txt", "crlf.txt"))
     assert one == other, (one, other)
 
-    large = "".join(f"line {n} of a text with many more\n" for n in range(100_000))
+    large = "".join(f"line {n} of the text of the text\n" for n in range(100_000))
     (at / "large.txt").write_text(large)
     some = run(at, "eval", "lf", "--data", "large.txt", "--json", expect=None)
     assert some.code == 0, some
