@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -99,7 +100,9 @@ void check_specimen(const std::vector<std::string>& arguments, int expected_stat
   EXPECT_EQ(ran.status, expected_status);
   ASSERT_EQ(collector.processes().size(), processes) << ran.output;
   EXPECT_TRUE(collector.troubles().empty());
-  const Profiled& process = *collector.processes().back();
+  const Profiled& process = **std::max_element(
+      collector.processes().begin(), collector.processes().end(),
+      [](const auto& one, const auto& other) { return one->held_bytes() < other->held_bytes(); });
   EXPECT_EQ(process.reader->header().dropped, 0u);
   EXPECT_TRUE(process.ended);
   Symbols symbols;

@@ -116,7 +116,7 @@ int main(int count, char** arguments) {
       end = word;
   }
   if (in_child) {
-    std::free(std::malloc(10 << 20));  // the parent has its own file by now
+    keep(std::malloc(10 << 20), 64);  // the parent has its own file by now
     const pid_t child = fork();
     if (child != 0) {
       int status = 0;
