@@ -119,9 +119,8 @@ Way unconstrained(const Settings& settings, int vocab, int threads) {
 Way smallest(const Settings& settings, int vocab, int threads) {
   Way least;
   least.plan_bytes = UINT64_MAX;
-  // Rows of logits trade against nothing else, so a few are tried (0: all at once, where a small vocabulary makes chunks
-  // cost more than they save); fewer windows never need more memory.
-  for (int rows : {0, 8, 32})
+  // Rows of logits trade against nothing else, so a few are tried; fewer windows never need more memory.
+  for (int rows : {8, 32})
     for (RecomputeChoice recompute :
          {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
       const Way way = planned({.micro_batch = 1, .recompute = recompute, .loss_rows = rows, .staging = false},
