@@ -16,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Callable, Deque, Dict, Optional
 
-Address = object
+Address = Any  # what recvfrom gives
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Channel:
         if self._socket is None or not to.sender:
             return
         try:
-            self._socket.sendto(text.encode(), to.sender)  # type: ignore[arg-type]
+            self._socket.sendto(text.encode(), to.sender)
         except OSError:
             pass
 

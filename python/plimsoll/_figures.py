@@ -7,6 +7,7 @@ import time
 from typing import Dict, Optional
 
 from . import _steps, _watch
+from ._channel import Pressure
 
 MEGABYTE = 1e6
 _ASK_EVERY = 5.0  # seconds; judging costs the watcher a few milliseconds
@@ -61,7 +62,7 @@ class StopRequest:
         self.reason = ""
         _steps.on_pressure(self._hear)
 
-    def _hear(self, event: _steps.Pressure) -> int:
+    def _hear(self, event: Pressure) -> int:
         if event.level in ("pause", "stop"):
             self.reason = event.reason or event.level
         return 0

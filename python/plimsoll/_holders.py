@@ -9,6 +9,7 @@ from types import CellType, FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 _CONTAINERS = (list, tuple, set, frozenset, dict)
+_MOST_CONTAINERS = 8
 _NAMES = ("variable", "attribute", "class attribute", "local", "closure variable")
 NOBODY = "held by nothing Python can see (an autograd graph, C++, or a frame that is running)"
 
@@ -49,7 +50,8 @@ def _search(item: Any, skip: Set[int], depth: int) -> Optional[str]:
         if isinstance(holder, _CONTAINERS) or type(holder).__name__ == "deque":
             containers.append(holder)
     if depth > 1:
-        for holder in containers[:8]:
+        del containers[_MOST_CONTAINERS:]
+        for holder in containers:
             outer = _search(holder, skip, depth - 1)
             if outer:
                 return _contained(holder, outer)
@@ -75,7 +77,7 @@ def _name_in(holder: Any, item: Any) -> Optional[str]:
     if isinstance(holder, FrameType):
         name = _key_of(local_variables(holder), item)
         return f"local `{name}` of {_function(holder)}" if name else None
-    if isinstance(holder, (FunctionType, ModuleType)) or isinstance(holder, _CONTAINERS):
+    if isinstance(holder, (FunctionType, ModuleType, *_CONTAINERS)):
         return None
     try:
         attributes = vars(holder)
@@ -94,7 +96,7 @@ def _name_in_dict(holder: Dict[Any, Any], item: Any) -> Optional[str]:
     for owner in gc.get_referrers(holder):
         if isinstance(owner, type) and owner.__dict__.get(key) is item:
             return f"class attribute `{key}` of {owner.__qualname__}"
-        if not isinstance(owner, _CONTAINERS + (FrameType, ModuleType)) and getattr(owner, "__dict__", None) is holder:
+        if not isinstance(owner, (*_CONTAINERS, FrameType, ModuleType)) and getattr(owner, "__dict__", None) is holder:
             return f"attribute `{key}` of {_owner(owner)}"
     return None
 
@@ -156,4 +158,3 @@ def _function(frame: FrameType) -> str:
 
 def _owner(holder: Any) -> str:
     return f"{type(holder).__qualname__} object" if not isinstance(holder, type) else f"class {holder.__qualname__}"
-

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Iterable, Iterator, List, Optional, TypeVar
 
 from . import _channel
-from ._channel import Pressure
 from ._program import say_once
 
 T = TypeVar("T")

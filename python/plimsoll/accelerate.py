@@ -1,9 +1,9 @@
 """Accelerate: `log(accelerator)` after a step sends the watcher's figures through `accelerator.log`.
 
-    plimsoll.watch()
-    for batch in plimsoll.steps(loader):
-        ...
-        plimsoll.accelerate.log(accelerator, step)
+plimsoll.watch()
+for batch in plimsoll.steps(loader):
+    ...
+    plimsoll.accelerate.log(accelerator, step)
 """
 
 from __future__ import annotations

@@ -224,9 +224,7 @@ def _count_tracked(result: Census, items: Iterable[Any], kinds: _Kinds, found: _
         except (RuntimeError, AttributeError, TypeError, ReferenceError, NotImplementedError):
             continue  # being made or taken apart, or a fake tensor without a storage
         found.offer(nbytes, item)
-    result.tensors = sorted(
-        (TensorGroup(*key, count=c, bytes=b) for key, (c, b) in groups.items()), key=lambda t: -t.bytes
-    )
+    result.tensors = sorted((TensorGroup(*key, c, b) for key, (c, b) in groups.items()), key=lambda t: -t.bytes)
 
 
 def _tensor(tensor: Any, storages: Set[Tuple[str, int]]) -> Tuple[Tuple[Any, ...], int]:
