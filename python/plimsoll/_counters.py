@@ -13,22 +13,13 @@ from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence
 
 
+_MALLINFO_FIELDS = (
+    "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+)  # fmt: skip
+
+
 class _Mallinfo2(ctypes.Structure):
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        ]
-    ]
+    _fields_ = [(name, ctypes.c_size_t) for name in _MALLINFO_FIELDS]
 
 
 def _load_mallinfo() -> Optional[Callable[[], _Mallinfo2]]:
@@ -38,7 +29,8 @@ def _load_mallinfo() -> Optional[Callable[[], _Mallinfo2]]:
         return None
     function.restype = _Mallinfo2
     function.argtypes = []
-    return function  # type: ignore[no-any-return]
+    found: Callable[[], _Mallinfo2] = function
+    return found
 
 
 _mallinfo = _load_mallinfo()
@@ -61,6 +53,20 @@ def read() -> Reading:
         info = _mallinfo()
         malloc_bytes = info.uordblks + info.hblkhd
     return Reading(malloc_bytes, sys.getallocatedblocks(), _anonymous_bytes())
+
+
+def after_each_call(body: Callable[[], object], calls: int) -> List[Reading]:
+    """Reads after each of `calls` calls. What lived before is frozen, so that a collection looks at what is new only."""
+    gc.collect()
+    gc.freeze()
+    try:
+        readings = []
+        for _ in range(calls):
+            body()
+            readings.append(read())
+        return readings
+    finally:
+        gc.unfreeze()
 
 
 def _anonymous_bytes() -> int:

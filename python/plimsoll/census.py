@@ -182,6 +182,9 @@ class _Largest:
             del self.sizes[0], self.items[0]
 
 
+_TensorKey = Tuple[str, str, Tuple[int, ...], bool, bool]  # device, dtype, shape, requires_grad, has_graph
+
+
 class _Kinds:
     """Which of the types met are tensors, arrays, images or frames; nothing is imported for it."""
 
@@ -202,7 +205,7 @@ def _subclasses(types: Iterable[type], module: str, name: str) -> Set[type]:
 
 
 def _count_tracked(result: Census, items: Iterable[Any], kinds: _Kinds, found: _Largest) -> None:
-    groups: Dict[Tuple[Any, ...], List[int]] = {}
+    groups: Dict[_TensorKey, List[int]] = {}
     storages: Set[Tuple[str, int]] = set()
     for item in items:
         kind = type(item)
@@ -224,10 +227,10 @@ def _count_tracked(result: Census, items: Iterable[Any], kinds: _Kinds, found: _
         except (RuntimeError, AttributeError, TypeError, ReferenceError, NotImplementedError):
             continue  # being made or taken apart, or a fake tensor without a storage
         found.offer(nbytes, item)
-    result.tensors = sorted((TensorGroup(*key, c, b) for key, (c, b) in groups.items()), key=lambda t: -t.bytes)
+    result.tensors = sorted((TensorGroup(*key, count=c, bytes=b) for key, (c, b) in groups.items()), key=lambda t: -t.bytes)
 
 
-def _tensor(tensor: Any, storages: Set[Tuple[str, int]]) -> Tuple[Tuple[Any, ...], int]:
+def _tensor(tensor: Any, storages: Set[Tuple[str, int]]) -> Tuple[_TensorKey, int]:
     key = (
         str(tensor.device),
         str(tensor.dtype).replace("torch.", ""),

@@ -65,10 +65,7 @@ class LeakChecks:
         calls = max(8, int(mark.kwargs.get("calls", self.calls)))
         names = pyfuncitem._fixtureinfo.argnames
         arguments = {name: pyfuncitem.funcargs[name] for name in names}
-        readings: List[_counters.Reading] = []
-        for _ in range(calls):
-            pyfuncitem.obj(**arguments)
-            readings.append(_counters.read())
+        readings = _counters.after_each_call(lambda: pyfuncitem.obj(**arguments), calls)
         leak = _counters.judge(
             readings,
             int(mark.kwargs.get("bytes_per_call", BYTES_PER_CALL)),

@@ -6,7 +6,7 @@ import functools
 import itertools
 import logging
 import mmap
-from typing import Any, Dict, List
+from typing import Any, ClassVar, Dict, List
 
 import pytest
 import torch
@@ -46,7 +46,7 @@ def test_lru_cache_on_a_method() -> None:
 
 
 class Dataset:
-    cache: Dict[int, torch.Tensor] = {}
+    cache: ClassVar[Dict[int, torch.Tensor]] = {}
 
     def __getitem__(self, i: int) -> torch.Tensor:
         return self.cache.setdefault(i, torch.randn(512))
@@ -78,7 +78,7 @@ def test_offload_buffers_without_bound() -> None:
 
 
 class Handler(logging.Handler):
-    records: List[logging.LogRecord] = []
+    records: ClassVar[List[logging.LogRecord]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         self.records.append(record)
