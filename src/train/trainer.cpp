@@ -68,6 +68,8 @@ double own_limit(const Settings& settings) {
 TrainResult train(Start start, bool json, live::Companion* server) {
   if (start.checkpoint && start.same_folder &&
       start.state.step == uint64_t(start.state.settings.iterations)) {
+    // What is asked for can still be wrong.
+    bind_data(start, *open_corpus(start.state.settings, &start.state.tokenizer));
     TrainResult complete;
     complete.nothing_to_do = true;
     complete.iterations = start.state.step;
