@@ -13,7 +13,7 @@ using testing_support::Session;
 
 ProgramOptions model(bool weighted) {
   ProgramOptions o;
-  o.shape = {.layers = 2, .heads = 2, .dim = 12, .ff = 24, .context = 7, .vocab = 19};
+  o.model = {.layers = 2, .heads = 2, .dim = 12, .ff = 24, .context = 7, .vocab = 19};
   o.batch = 4;
   o.clip = 1;
   o.weighted = weighted;
