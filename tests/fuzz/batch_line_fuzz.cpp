@@ -4,12 +4,12 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "observe/series_files.hpp"
+#include "diagnose/series_files.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string id;
   try {
-    plimsoll::observe::parse_batch_line({reinterpret_cast<const char*>(data), size}, id);
+    plimsoll::diagnose::parse_batch_line({reinterpret_cast<const char*>(data), size}, id);
   } catch (const plimsoll::InputError&) {
   }
   return 0;

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/text.hpp"
 #include "platform/proc.hpp"
-#include "platform/text.hpp"
 
 using namespace plimsoll;
 
