@@ -1,4 +1,4 @@
-// Reading recorded series of each format, and refusing what is none.
+// Reads recorded series of each format and refuses everything else.
 #include "diagnose/series_files.hpp"
 
 #include <gtest/gtest.h>

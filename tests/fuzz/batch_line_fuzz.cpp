@@ -1,4 +1,4 @@
-// Any bytes as a line of a batch.
+// Arbitrary bytes as a line of a batch.
 #include <cstdint>
 #include <string>
 #include <string_view>

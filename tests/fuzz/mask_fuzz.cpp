@@ -1,4 +1,4 @@
-// Command lines are whatever somebody typed; what is shown of them never moves a cursor.
+// Arbitrary bytes as a command line: the text shown never contains control characters.
 #include <cstddef>
 #include <cstdint>
 

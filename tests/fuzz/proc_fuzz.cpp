@@ -1,4 +1,4 @@
-// Every reader of a process's files in /proc takes any bytes.
+// Arbitrary bytes as the /proc files of a process.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Any bytes as a recorded series: refused with an InputError or read, and then judged without a crash.
+// Arbitrary bytes as a recorded series: refused with an InputError, or read and judged without a crash.
 #include <cstdint>
 #include <string_view>
 

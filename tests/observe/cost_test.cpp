@@ -1,4 +1,4 @@
-// What watching costs: processor time and memory of the sampler over three hundred processes.
+// The cost of watching: CPU time and memory of the sampler with three hundred processes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

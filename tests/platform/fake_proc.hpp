@@ -1,5 +1,5 @@
-// A /proc of one's own: a folder of files as the kernel writes them, for what no real machine shows on
-// demand.
+// A fake /proc: a folder of files as the kernel writes them, for situations that a real machine does not show
+// on demand.
 #pragma once
 #include <unistd.h>
 

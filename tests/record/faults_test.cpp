@@ -1,4 +1,4 @@
-// The record in bad weather: kills, full disks, readers at work, and the claim that it never calls malloc.
+// The record under failures: kills, full disks, concurrent readers; and that it never calls malloc.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-"""`plimsoll watch` in bad weather: vanishing, stopped and dead targets, strange names, full disks, hidden processes, storms."""
+"""`plimsoll watch` in special situations: vanishing, stopped and dead processes, strange names, full disks, hidden processes,
+fork storms."""
 import sqlite3
 
 from watching import *
