@@ -40,7 +40,7 @@ std::vector<Way> frontier(const Settings& settings, int vocab) {
 
 void print_sweep(const Settings& settings, int vocab) {
   std::vector<Way> best = frontier(settings, vocab);
-  for (const double slower = slowness(); Way & way : best) way.seconds *= slower;
+  for (const double slower = slowness(settings); Way & way : best) way.seconds *= slower;
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, sweep_svg(best, overhead));
   if (as_json) {
@@ -69,7 +69,7 @@ void run() {
   const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
   if (sweep) return print_sweep(settings, vocab);
   Way way = way_for(settings, vocab);
-  way.seconds *= slowness();
+  way.seconds *= slowness(settings);
   const PlannedRun run = plan_run(settings, vocab, way, thread_count(settings));
   const Graph& graph = *run.program.graph;
   const uint64_t overhead = process_overhead(OwnMemory().resident());

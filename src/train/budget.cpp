@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -30,8 +31,8 @@ constexpr Speed speeds[] = {
     {"reference", 2.5e9, 8.5e9},
 };
 
-const Speed& table_speed() {
-  const std::string_view name = kernels::best().name;
+const Speed& table_speed(const std::string& isa) {
+  const std::string_view name = kernels::table_of(isa).name;
   for (const Speed& speed : speeds)
     if (name == speed.kernels) return speed;
   return speeds[2];
@@ -56,9 +57,25 @@ std::vector<int> divisors(int n) {
   return out;
 }
 
+// Work a second of one thread. Packing the weight costs as much as some ten rows of the product.
+double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
+  switch (op.cost()) {
+    case Cost::product:
+      return speed.products / (1 + 12 / double(out[0].shape[0]));
+    case Cost::attention:
+      return speed.products / 1.3;
+    case Cost::exchange:  // what lanes cost is in the factor of the whole step
+      return std::numeric_limits<double>::infinity();
+    case Cost::function:
+    case Cost::memory:
+      break;
+  }
+  return speed.others;
+}
+
 // A way with its bytes and seconds filled in.
 Way planned(Way way, const Settings& settings, int vocab, int threads, Effort effort) {
-  const Speed speed = table_speed();
+  const Speed& speed = table_speed(settings.isa);
   const PlannedRun run = plan_run(settings, vocab, way, threads, effort);
   way.plan_bytes = run.plan.total;
   const Graph& graph = *run.program.graph;
@@ -69,14 +86,8 @@ Way planned(Way way, const Settings& settings, int vocab, int threads, Effort ef
     std::vector<Type> in, out;
     for (ValueId id : node.in) in.push_back(graph[id].type);
     for (ValueId id : node.out) out.push_back(graph[id].type);
-    const std::string_view name = node.op->name();
-    const bool product = name.starts_with("linear") && name != "linear_bias";
-    // Packing the weight costs as much as some ten rows of the product.
-    const double rows = product ? double(name == "linear_weight" ? out[0].shape[0] : in[0].shape[0]) : 1;
-    const double rate = product || name.starts_with("attention")
-                            ? speed.products / (product ? 1 + 12 / rows : 1.3)
-                            : speed.others;
-    seconds += node.op->work(in, out) / rate * (n < list.loop_end ? list.repeats : 1);
+    seconds +=
+        node.op->work(in, out) / rate_of(*node.op, out, speed) * (n < list.loop_end ? list.repeats : 1);
   }
   // Threads that meet at every node wait for each other at every node.
   way.seconds = seconds / threads / (way.lanes > 1 ? 0.97 : 0.93);
@@ -85,9 +96,9 @@ Way planned(Way way, const Settings& settings, int vocab, int threads, Effort ef
 
 }  // namespace
 
-double slowness() {
-  const kernels::Table& table = kernels::best();
-  const Speed expected = table_speed();
+double slowness(const Settings& settings) {
+  const kernels::Table& table = kernels::table_of(settings.isa);
+  const Speed& expected = table_speed(settings.isa);
   constexpr int64_t m = 128, n = 256, k = 128;
   std::vector<float> a(m * k, .5f), b(k * n, .25f), c(m * n), scratch(kernels::gemm_scratch_floats);
   const double product = best_seconds([&] {

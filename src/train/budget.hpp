@@ -2,7 +2,7 @@
 // line. Which one is fastest is read from a table of speeds, not measured: the same command always chooses the same way.
 //
 //   Way way = choose(settings, vocab, threads, budget, overhead);   // InputError naming the least budget that would do
-//   way.seconds * slowness()                                        // what a step should take on this machine
+//   way.seconds * slowness(settings)                                        // what a step should take on this machine
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace plimsoll {
 
 // How many times longer this machine takes than the table says, measured in a few milliseconds; for predicting, never
 // for choosing.
-double slowness();
+double slowness(const Settings& settings);
 
 // What the process takes besides the plan: code, libraries, stacks, the record's heap. `now` is resident before the
 // plan is mapped. Rounded up in steps, so that the same command finds the same figure again.

@@ -74,7 +74,7 @@ std::vector<std::string> describe_run(const PreparedRun& run) {
   return {
       fmt::format("Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} "
                   "parameters",
-                  s.preset, s.layers, s.heads, s.dim, s.ff, s.context, model.shape().vocab,
+                  s.preset, s.layers, s.heads, s.dim, s.ff, s.context, model.spec().vocab,
                   s.tied ? "tied" : "untied", format_count(model.count())),
       fmt::format("Data: {}{}", run.corpus->description(),
                   run.floor ? fmt::format(" | entropy floor {:.4f} nats/char", *run.floor) : ""),

@@ -13,7 +13,7 @@ Way settle_way(const Settings& settings, int vocab) {
   if (settings.memory.empty()) return stated_way(settings, vocab);
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
   Way way = choose(settings, vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()));
-  way.seconds *= slowness();
+  way.seconds *= slowness(settings);
   return way;
 }
 
@@ -57,7 +57,7 @@ PreparedRun prepare(Start start, const ReadingProgress& reading) {
   const Schedule schedule{settings.lr, settings.min_lr, uint64_t(settings.warmup),
                           uint64_t(settings.iterations)};
   const std::optional<double> floor = corpus->floor(settings.context);
-  const kernels::Backend gemm = kernels::open_backend(settings.gemm);
+  const kernels::Backend gemm = kernels::open_backend(settings.gemm, settings.isa);
   std::optional<guard::Policy> policy = guard_policy(settings);
   const Way way = settle_way(settings, vocab);
   auto runtime = std::make_unique<Runtime>(program_options(settings, vocab, way), thread_count(settings),

@@ -74,7 +74,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
 
 Runtime::Gear Runtime::make_gear(Program program, Plan plan, const kernels::Backend& gemm) {
   Executor executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()),
-                    {.gemm = gemm.run});
+                    {.kernels = gemm.table, .gemm = gemm.run});
   return {std::move(program), std::move(plan), std::move(executor)};
 }
 

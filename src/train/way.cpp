@@ -1,8 +1,12 @@
 #include "train/way.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
+
+#include "model/families.hpp"
+#include "train/model_spec.hpp"
 
 namespace plimsoll {
 
@@ -15,36 +19,19 @@ int fast_lanes(int repeats, uint64_t parameters, int threads) {
   return 1;
 }
 
-Cut fast_cut(int batch, int accumulate, const GptShape& shape, int threads) {
-  Graph graph;
-  const uint64_t parameters = Gpt(graph, shape).count();
+Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
+  const uint64_t parameters = parameter_count(model);
   // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
-  const int64_t in_lanes = 256, together = shape.dim <= 512 ? 512 : 1024;
+  const int64_t in_lanes = 256, together = model.dim <= 512 ? 512 : 1024;
   Cut cut;
   for (int micro = batch; micro >= 1; --micro) {
     if (batch % micro) continue;
     const int lanes = fast_lanes(batch / micro * accumulate, parameters, threads);
-    if (lanes > 1 && (micro == 1 || micro * shape.context <= in_lanes)) return {micro, lanes};
-    if (micro * shape.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
+    if (lanes > 1 && (micro == 1 || micro * model.context <= in_lanes)) return {micro, lanes};
+    if (micro * model.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
   }
   return cut;
 }
-
-namespace {
-
-GptShape shape_of(const Settings& s, int vocab) {
-  return {.layers = s.layers,
-          .heads = s.heads,
-          .dim = s.dim,
-          .ff = s.ff,
-          .context = s.context,
-          .vocab = vocab,
-          .tied = s.tied,
-          .head_bias = s.head_bias,
-          .positions = s.positions};
-}
-
-}  // namespace
 
 int thread_count(const Settings& settings) {
   if (settings.threads > 0) return settings.threads;
@@ -58,7 +45,7 @@ Way stated_way(const Settings& s, int vocab) {
   way.micro_batch =
       s.micro_batch > 0
           ? s.micro_batch
-          : fast_cut(s.batch, s.accumulate, shape_of(s, vocab), s.lanes == 1 ? 1 : threads).micro_batch;
+          : fast_cut(s.batch, s.accumulate, model_spec(s, vocab), s.lanes == 1 ? 1 : threads).micro_batch;
   const int repeats = s.accumulate * s.batch / way.micro_batch;
   way.lanes = s.lanes > 0 ? std::min(s.lanes, repeats) : fast_lanes(repeats, parameters(s, vocab), threads);
   if (const auto choice = parse_recompute(s.recompute, s.layers)) way.recompute = *choice;
@@ -69,7 +56,7 @@ Way stated_way(const Settings& s, int vocab) {
 
 ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   ProgramOptions o;
-  o.shape = shape_of(s, vocab);
+  o.model = model_spec(s, vocab);
   // A step is batch x accumulate windows, computed micro_batch at a time.
   o.batch = way.micro_batch;
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
@@ -88,8 +75,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
 
 bool saves_in_background(const ProgramOptions& options) {
   constexpr uint64_t largest_copy = 64 << 20;
-  Graph graph;
-  return Gpt(graph, options.shape).count() * 12 <= largest_copy;
+  return parameter_count(options.model) * 12 <= largest_copy;
 }
 
 // Without a line only what is chosen by the number of threads is made definite: the rest follows from the settings.

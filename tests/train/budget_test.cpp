@@ -79,7 +79,7 @@ TEST(Budget, WhatCannotFitNamesTheLeastThatWould) {
   }
 }
 
-TEST(Budget, TheMachineIsMeasuredForPredictingOnly) { EXPECT_GT(slowness(), 0); }
+TEST(Budget, TheMachineIsMeasuredForPredictingOnly) { EXPECT_GT(slowness(model()), 0); }
 
 }  // namespace
 }  // namespace plimsoll
