@@ -1,4 +1,4 @@
-// Two runs, one over the other.
+// Compares two runs in the same charts.
 
 function comparePage(main, both) {
   const [a, b] = both.runs, hues = ['memory', 'trend'];
@@ -18,7 +18,7 @@ function comparePage(main, both) {
     if (!rows.some(row => row[1] !== null || row[2] !== null)) return;
     const host = section(id, title);
     main.append(host);
-    const chart = new Chart(host, {id: id + '-chart', label: `${title} of both runs`, names: ['A', 'B'], tall: true, hint: 'Drag to zoom, double-click for all.',
+    const chart = new Chart(host, {id: id + '-chart', label: `${title} of both runs`, names: ['A', 'B'], tall: true, hint: 'Drag to zoom, double-click to reset.',
       colours: () => hues.map(colour), rows: () => rows, options: () => ({connectSeparatedPoints: true, strokeWidth: 1.4, ...(spec.look || {})}),
       describe: row => [['at', moment(row[0])], row[1] === null ? null : ['A', spec.format(row[1]), 'var(--memory)'], row[2] === null ? null : ['B', spec.format(row[2]), 'var(--trend)']], ...spec});
     host.append(legend(chart, [{index: 0, name: 'A: ' + a.run.name, key: 'var(--memory)'}, {index: 1, name: 'B: ' + b.run.name, key: 'var(--trend)'}]));
