@@ -1,5 +1,5 @@
-// Weights of targets in the loss: the gradient is that of the weighted loss, however the step is cut up, with every
-// instruction set; and weights of 1 change nothing.
+// Weights of targets in the loss: the gradient is that of the weighted loss, however the step is split, on
+// every instruction set; and weights of 1 change nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -75,7 +75,7 @@ TEST(WeightedLoss, GradientsAreThoseOfTheWeightedLoss) {
     const auto& parameters = s.program.model->parameters();
     // Wide weights: with those of a fresh model a norm bends so much that differences say little.
     for (const Parameter& parameter : parameters)
-      for (int64_t e = 0; parameter.matrix && e < (*s.program.graph)[parameter.id].type.elements(); ++e)
+      for (int64_t e = 0; parameter.decays() && e < (*s.program.graph)[parameter.id].type.elements(); ++e)
         s.executor->data(parameter.id)[e] *= 20;
     weighted_step(s, weight);
     for (size_t p = 0; p < parameters.size(); ++p) {
