@@ -17,6 +17,7 @@
 #include "record/run_record.hpp"
 #include "record/sqlite_heap.hpp"
 #include "report/verdict_json.hpp"
+#include "tensor/finite.hpp"
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
@@ -292,12 +293,7 @@ void Trainer::sample_now(uint64_t iteration) {
 // A finite loss says nothing of the update made after it: what would be saved is looked at itself.
 bool Trainer::state_is_finite() const {
   auto finite = [](const TensorSlot& slot) {
-    const uint64_t floats = float_bytes(slot.shape) / sizeof(float);
-    constexpr uint32_t exponent = 0x7f800000;  // all its bits are set in infinities and NaN only
-    uint32_t lost = 0;
-    for (uint64_t i = 0; i < floats; ++i)
-      lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
-    return lost == 0;
+    return all_finite(slot.data, slot.dtype, tensor_bytes(slot.shape, slot.dtype) / size_of(slot.dtype));
   };
   return std::all_of(model_slots_.begin(), model_slots_.end(), finite) &&
          std::all_of(optimizer_slots_.begin(), optimizer_slots_.end(), finite);
