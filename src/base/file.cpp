@@ -112,7 +112,7 @@ bool Folder::has(const char* name) const {
   return ::faccessat(descriptor_, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// File systems without locks are used unlocked: EWOULDBLOCK alone means somebody else is there.
+// File systems without locks are used unlocked: only EWOULDBLOCK means that another process holds the lock.
 bool Folder::lock() {
   return code_of([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != EWOULDBLOCK;
 }
@@ -158,7 +158,7 @@ int OutputFile::close() {
 }
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer for ever.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer forever.
   descriptor_ = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
   if (descriptor_ < 0) fail_input("cannot read '{}': {}", path.string(), error_text(errno));
   struct stat status {};

@@ -1,6 +1,6 @@
-// The one seam for writing files, and strict reading of small ones. Writing allocates nothing, names
-// everything relative to a folder held open, and tells failures as errno codes: a full disk is an answer
-// here, not an exception.
+// Writes files durably, and reads small ones strictly. This is the only place that writes files. Writing
+// allocates nothing, names everything relative to an open folder, and reports failures as errno codes: a full
+// disk is a result here, not an exception.
 #pragma once
 #include <sys/types.h>
 

@@ -14,7 +14,7 @@ RunFolder::RunFolder(const std::filesystem::path& path, std::optional<uint64_t> 
   std::error_code made;
   std::filesystem::create_directories(path, made);
   if (made)
-    fail_input("cannot make the run folder '{}': {}; choose another --out", path.string(), made.message());
+    fail_input("cannot create the run folder '{}': {}; choose another --out", path.string(), made.message());
   folder_ = Folder(path);
   if (::access(path.c_str(), W_OK) != 0)
     fail_input("cannot write into the run folder '{}': {}; choose another --out", path.string(),

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t buffer_bytes = size_t{1} << 20;
 constexpr uint64_t largest_state = 256'000'000;  // a tokenizer's vocabulary may be in it
-constexpr const char* advice = "use another checkpoint or start anew";
+constexpr const char* advice = "use another checkpoint or start a new run";
 
 // A safetensors file whose size and header are as the manifest says.
 class CheckedFile {
@@ -150,7 +150,7 @@ WholeCheckpoint newest_whole(std::span<const Checkpoint> candidates) {
     }
   }
   if (found.warnings.empty()) fail_input("there is no checkpoint to choose from");
-  fail_input("none of {} checkpoints is whole: {}", candidates.size(), found.warnings.front());
+  fail_input("none of {} checkpoints is intact: {}", candidates.size(), found.warnings.front());
 }
 
 void verify(const Checkpoint& checkpoint) { (void)verified_state(checkpoint); }

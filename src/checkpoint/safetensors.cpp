@@ -1,4 +1,4 @@
-// Opens safetensors files and puts their tensors where they belong.
+// Opens safetensors files and copies their tensors to their destinations.
 #include "checkpoint/safetensors.hpp"
 
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@ namespace plimsoll {
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   std::string name = path.string();
-  if (size() < 8) fail_input("'{}' is no safetensors file: it has {} bytes", name, size());
+  if (size() < 8) fail_input("'{}' is not a safetensors file: it has {} bytes", name, size());
   header_bytes_.resize(8);
   file_.read(header_bytes_.data(), 8);
   uint64_t length = 0;
@@ -25,7 +25,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   try {
     header_ = parse_safetensors_header(std::string_view(header_bytes_).substr(8), size() - 8 - length);
   } catch (const InputError& error) {
-    fail_input("'{}' is not a sound safetensors file: {}", name, error.what());
+    fail_input("'{}' is not a valid safetensors file: {}", name, error.what());
   }
 }
 

@@ -1,5 +1,5 @@
-// The safetensors format: eight bytes of header length (little-endian), a JSON header, then the tensors'
-// bytes without gaps. Files written here open anywhere; files read here are trusted in nothing.
+// The safetensors format: eight bytes of header length (little-endian), a JSON header, then the tensors' data
+// without gaps. Files written here can be opened by any other reader; files read here are not trusted.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Writes and parses the JSON header of the safetensors format. Parsing goes event by event, so a hostile
-// header costs no more memory than its own entries and no stack.
+// Writes and parses the JSON header of the safetensors format. Parsing is event-based, so a malicious header
+// costs no more memory than its own entries and no stack.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t largest_rank = 16;
 
-// Bytes an element takes, 0 for a dtype nobody knows.
+// Bytes an element takes, 0 for an unknown dtype.
 uint64_t element_bytes(std::string_view dtype) {
   struct Known {
     std::string_view name;
@@ -155,7 +155,7 @@ void check_ranges(const SafetensorsHeader& header, uint64_t data_bytes) {
       fail_input("tensor '{}' has {} bytes where its shape needs {}", name, tensor.bytes(), bytes);
     if (tensor.begin < reached) fail_input("tensor '{}' overlaps another", name);
     if (tensor.begin > reached)
-      fail_input("there is a hole of {} bytes before tensor '{}'", tensor.begin - reached, name);
+      fail_input("there is a gap of {} bytes before tensor '{}'", tensor.begin - reached, name);
     reached = tensor.end;
   }
   if (reached != data_bytes) fail_input("the last {} bytes belong to no tensor", data_bytes - reached);

@@ -1,4 +1,4 @@
-// Writing one checkpoint, either in the caller's thread or, from a staged copy, in a thread of its own.
+// Writes one checkpoint, either in the calling thread or, from a staged copy, in a separate thread.
 #include "checkpoint/store.hpp"
 
 #include <pthread.h>
@@ -161,7 +161,7 @@ class CheckpointStore::Writer {
       failure = folder_.commit(step_, manifest_.best_step);
     if (failure) {
       std::lock_guard lock(mutex_);
-      return report("[checkpoint] {} was not saved in '{}': {} {}: {}; the checkpoints before it are intact",
+      return report("[checkpoint] {} was not saved in '{}': {} {}: {}; earlier checkpoints are intact",
                     name.text(), path_.c_str(), failure.doing, failure.name, error_text(failure.code));
     }
     Failure removal = folder_.retain();

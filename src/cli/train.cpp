@@ -1,4 +1,4 @@
-// `plimsoll train`: trains a model, resumes a run.
+// `plimsoll train`: trains a model or resumes a run.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -122,7 +122,7 @@ void print_text(const TrainResult& r) {
     fmt::print("{} after the last iteration, which is saved; measure it with: plimsoll eval {}\n", how,
                r.folder);
   else if (how)
-    fmt::print("{} and saved; go on with: plimsoll train --resume {}\n", how, r.folder);
+    fmt::print("{} and saved; continue with: plimsoll train --resume {}\n", how, r.folder);
   if (r.end == TrainResult::End::finished)
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }

@@ -1,5 +1,5 @@
-// What each process is in its tree, told from what it does: how much memory and processor it uses, how long
-// it lives, who its siblings are. Names play no part.
+// Determines the role of each process in its tree from its behaviour: how much memory and CPU time it uses,
+// how long it lives, and what its siblings are. Names are not used.
 #pragma once
 #include <map>
 #include <string>

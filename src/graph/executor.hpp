@@ -1,5 +1,5 @@
-// Replays the lists of a planned graph over one mapping. Everything is resolved when it is made: addresses, parts,
-// backends; a replay allocates nothing, dispatches nothing but the node's own kernel.
+// Replays the lists of a planned graph over one mapping. Addresses, parts and backends are resolved in the
+// constructor; a replay allocates nothing and dispatches only to each node's kernel.
 #pragma once
 #include <algorithm>
 #include <atomic>

@@ -10,8 +10,8 @@ const char* role_name(Role role) {
       return "parameters";
     case Role::gradient:
       return "gradients";
-    case Role::optimiser:
-      return "optimiser";
+    case Role::optimizer:
+      return "optimizer";
     case Role::activation:
       return "activations";
     case Role::input:

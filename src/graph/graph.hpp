@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-enum class Role : uint8_t { parameter, gradient, optimiser, activation, input, scratch };
+enum class Role : uint8_t { parameter, gradient, optimizer, activation, input, scratch };
 constexpr int role_count = 6;
 const char* role_name(Role role);
 

@@ -1,5 +1,5 @@
-// What an operation is: how it types its outputs, how it runs, which nodes its backward rule emits, and which
-// input's bytes an output may take over. One file an op under graph/ops, forward beside backward.
+// The interface of an operation: how it types its outputs, how it runs, which nodes its backward rule emits, and which
+// input's bytes an output may reuse. Each op has one file under graph/ops, with forward and backward side by side.
 #pragma once
 #include <cassert>
 #include <cstddef>
@@ -17,7 +17,7 @@ class Backward;
 
 // What changes from one replay to the next; everything else was fixed when the list was recorded.
 struct Moment {
-  uint64_t step = 0;  // optimiser steps done before this one
+  uint64_t step = 0;  // optimizer steps done before this one
   int micro = 0;      // micro-batch within the step
   int round = 0;      // micro-batches this lane has done before in this step
   float learning_rate = 0;

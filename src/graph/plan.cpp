@@ -12,9 +12,9 @@ uint64_t aligned(uint64_t bytes) { return (bytes + plan_alignment - 1) / plan_al
 
 // What a value is to a list whose loop runs in lanes.
 enum class Part : uint8_t {
-  lane,    // lives inside the loop: a copy a lane
-  handed,  // written in the loop, read after it: a copy a lane, added up
-  kept,    // an input that lives through the loop and beyond: a copy a lane where the loop reads it
+  lane,    // lives inside the loop: one copy per lane
+  handed,  // written in the loop, read after it: one copy per lane, added up
+  kept,    // an input that lives through the loop and beyond: one copy per lane if the loop reads it
   rest     // lives after the loop, where the lanes' copies were
 };
 

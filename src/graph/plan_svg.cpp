@@ -1,4 +1,5 @@
-// The plan as a picture: nodes of the step across, offsets up, a rectangle a value, coloured by role.
+// Draws a plan: nodes of the step on the horizontal axis, offsets on the vertical axis, one rectangle per
+// value, coloured by role.
 #include <algorithm>
 #include <string>
 

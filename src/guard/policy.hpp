@@ -37,7 +37,7 @@ struct Policy {
   double pressure_threshold_percentage = 20;  // of time all tasks wait for memory (full avg10)
 
   double memory_leak_threshold_mb = 1;       // a leak of more than this a step is worth a warning
-  double batch_size_reduction_factor = 0.5;  // what a shrink leaves of the micro-batch
+  double batch_size_reduction_factor = 0.5;  // factor by which a shrink reduces the micro-batch
 
   double reaction = 0.010;    // seconds from a reading to its effect: growth within them is counted already
   double fastest_fill = 8e9;  // the fastest that memory can be filled, bytes per second; determines the interval

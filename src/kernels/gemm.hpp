@@ -1,4 +1,4 @@
-// The matrix product every backend offers: C = [C +] A B [+ bias] [+ addend], on the calling thread alone.
+// The matrix product that every backend provides: C = [C +] A B [+ bias] [+ addend], on the calling thread only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Gemm {
 // A backend of its own may take f32 alone; the table's product takes every floating-point dtype.
 using GemmFunction = void (*)(const Gemm&, float* scratch);
 
-// Floats of scratch a native product may use, whatever its size.
+// Floats of scratch that a native product of any size may use.
 constexpr size_t gemm_scratch_floats = 384 * (256 + 16);
 
 }  // namespace plimsoll::kernels

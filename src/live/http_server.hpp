@@ -1,6 +1,6 @@
-// A small HTTP server for a few readers, in one thread, that nobody can hold up: a fixed number of connections, one
-// request each, a deadline for every one of them; when all are taken, the one that has kept us waiting longest makes
-// room. Its memory does not depend on what is asked of it.
+// A small single-threaded HTTP server for a few clients that no client can block: a fixed number of
+// connections, one request each, each with a deadline. When all connections are in use, the one that has kept
+// the server waiting longest is closed. Its memory does not depend on the requests.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
-// The bottom rows of a terminal, kept for a view while everything else scrolls above them. Positions are absolute and
-// the size is asked for at every drawing, so a terminal may be resized at any time. Works in fixed buffers.
+// Reserves the bottom rows of a terminal for a view while everything else scrolls above it. Positions are
+// absolute and the size is read at every update, so the terminal may be resized at any time. Uses fixed buffers.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Head and cross-entropy as nodes, a chunk of rows at a time: logits live for one chunk only, and in training turn into
-// their own gradient there.
+// Head and cross-entropy as nodes, a chunk of rows at a time: logits exist for one chunk only, and in
+// training are replaced by their own gradient.
 #pragma once
 #include <functional>
 #include <string>

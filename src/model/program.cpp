@@ -108,9 +108,9 @@ void record_training(Program& program, const ProgramOptions& options) {
     const Parameter& parameter = program.trained[i];
     const Value value = graph[parameter.id];
     program.first_moment.push_back(
-        graph.value(value.name + ".m", value.type, Role::optimiser, Keep::forever));
+        graph.value(value.name + ".m", value.type, Role::optimizer, Keep::forever));
     program.second_moment.push_back(
-        graph.value(value.name + ".v", value.type, Role::optimiser, Keep::forever));
+        graph.value(value.name + ".v", value.type, Role::optimizer, Keep::forever));
     ops::AdamWOptions adamw = options.adamw;
     if (!parameter.decays()) adamw.weight_decay = 0;
     std::vector<ValueId> in = {program.gradients[i]};

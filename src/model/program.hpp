@@ -1,5 +1,5 @@
-// A whole run as lists over one set of parameters: a training step (forward, backward, clip, AdamW), an evaluation
-// pass, and one token of generation.
+// A complete run as lists over one set of parameters: a training step (forward, backward, clip, AdamW), an
+// evaluation pass, and one token of generation.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,7 +20,7 @@ struct ProgramOptions {
   bool weighted = false;  // each target's loss counts with a weight that comes with the tokens
   ops::AdamWOptions adamw;
   float clip = 0;         // 0: none
-  int64_t loss_rows = 0;  // rows of logits held at once; 0: chosen
+  int64_t loss_rows = 0;  // rows of logits held at once; 0: automatic
   Recompute recompute = Recompute::nothing;
   int recompute_blocks = -1;  // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;

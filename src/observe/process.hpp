@@ -1,4 +1,4 @@
-// The words of this room: what is known of one process and of the whole tree at one moment.
+// The types of this room: what is known of one process and of the whole tree at one moment.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-// The datagram socket a watched program may tell its steps and phases to, and over which a guard may ask it
-// for something; its path is in PLIMSOLL_SOCKET.
+// The datagram socket on which a watched program can report its steps and phases and a guard can send it
+// requests. Its path is in PLIMSOLL_SOCKET.
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,5 +1,5 @@
-// Launching a program to watch: its output through pipes or inherited, its orphans handed to us, signals
-// passed on.
+// Launches a program to watch: its output is piped or inherited, its orphans are adopted, signals are
+// forwarded.
 #pragma once
 #include <optional>
 #include <string>

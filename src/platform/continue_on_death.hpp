@@ -1,5 +1,5 @@
-// A list of processes we have stopped, and a tiny process of its own that continues them should we die
-// without doing so: even SIGKILL leaves nobody stopped.
+// A list of stopped processes, and a small helper process that continues them if this process dies without
+// doing so, so that even SIGKILL leaves no process stopped.
 #pragma once
 #include <cstddef>
 

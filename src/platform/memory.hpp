@@ -1,5 +1,5 @@
-// Memory as the kernel sees it: our own pages, the machine's, and anonymous mappings that we lay out
-// ourselves.
+// Memory as seen by the kernel: that of this process and of the machine, and anonymous
+// mappings.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A polite end: the first SIGINT or SIGTERM asks the loop to save and leave, a second SIGINT ends the process
-// at once.
+// Graceful termination: the first SIGINT or SIGTERM asks the loop to save and exit; a second SIGINT ends the
+// process immediately.
 #pragma once
 #include <csignal>
 

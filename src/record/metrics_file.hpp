@@ -1,5 +1,5 @@
-// `--metrics FILE`: one JSON object a line for each step and evaluation, appended whole, so a reader never
-// sees half a line. No allocation, no throw after opening.
+// `--metrics FILE`: one JSON object per line for each step and evaluation. Each line is appended with a
+// single write, so a reader never sees half a line. Nothing allocates or throws after opening.
 #pragma once
 #include <filesystem>
 #include <string_view>

@@ -290,7 +290,7 @@ void RunRecord::State::commit() noexcept {
 
 void RunRecord::State::stop(int result) noexcept {
   const auto written = fmt::format_to_n(message, sizeof message - 1,
-                                        "[record] {}: {}; recording is paused and tried again every {:g} s",
+                                        "[record] {}: {}; recording is paused and retried every {:g} s",
                                         path.c_str(), sqlite3_errstr(result), options.retry_seconds);
   message[std::min(written.size, sizeof message - 1)] = 0;
   dropped += pending + 1;

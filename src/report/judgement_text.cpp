@@ -62,7 +62,7 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   for (const auto& [id, role] : judgement.roles.role) gone += role == diagnose::Role::short_lived;
   if (gone)
     text +=
-        fmt::format("  {:>7} short-lived: {} processes seen that came and went\n", "", format_count(gone));
+        fmt::format("  {:>7} short-lived: {} processes that have ended\n", "", format_count(gone));
   if (sites) text += sites_text(*sites);
   for (const std::string& note : notes) text += "note: " + note + "\n";
   return text;

@@ -1,5 +1,5 @@
-// Everything a report shows of a run, in plain rows: read from a run file, or filled by whoever watches one that
-// is still going on.
+// Everything a report shows of a run in plain rows, read from a run file or filled while a run is in
+// progress.
 #pragma once
 #include <string>
 #include <utility>

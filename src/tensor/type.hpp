@@ -1,4 +1,4 @@
-// What a buffer holds: element type and shape. Shapes have at most four dimensions and never change after
+// The type of a buffer: element type and shape. Shapes have at most four dimensions and never change after
 // recording.
 #pragma once
 #include <array>

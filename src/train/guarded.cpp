@@ -122,7 +122,7 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
     log_.add(begin(Kind::eased, last_.reason()));
   if (asked) {
     const uint64_t before = parts_.runtime.plan().total;
-    shrink("asked from outside");
+    shrink("requested by the outer guard");
     outside_.shrunk(before - parts_.runtime.plan().total);
   }
   if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
@@ -235,7 +235,7 @@ GuardReport Guarded::report() const {
 
 void Guarded::stopped(bool saved) {
   parts_.tell.event("guard",
-                    saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
+                    saved ? "the final checkpoint is saved" : "the final checkpoint FAILED");
 }
 
 }  // namespace plimsoll

@@ -25,7 +25,7 @@ Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
   if (fits) fits(bytes);
   if (const uint64_t free = machine_memory().available; bytes > free)
     fail_input(
-        "this run needs {} and {} are available; draw a line with --memory, or give a smaller --batch or "
+        "this run needs {} and {} are available; set a line with --memory, or give a smaller --batch or "
         "--dim",
         format_bytes(bytes), format_bytes(free));
   // Huge pages spare the processor's translation tables, but round up to 2 MB: not worth it for small plans.
@@ -66,7 +66,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
           first.plan.at[size_t(first.program.model->parameters()[i].id)].offset)
         fail("[runtime] two plans of the same model keep its parameters at different places");
     if (place.persistent != first.plan.persistent)
-      fail("[runtime] two plans of the same model keep different things for ever");
+      fail("[runtime] two plans of the same model have different persistent values");
     if (staging && place.at[size_t(staged)].offset != first.plan.at[size_t(staging_)].offset)
       fail("[runtime] two plans of the same model keep its copy at different places");
     gears_.push_back(make_gear(std::move(next), std::move(place), gemm));

@@ -22,7 +22,7 @@ void introduce(Observer& tell, const PreparedRun& run, const live::Companion* se
   for (const std::string& line : describe_run(run)) tell.note(line);
   if (server && server->serving()) tell.note(fmt::format("Live: {}", server->url()));
   if (!run.settings().memory.empty())
-    tell.note(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", run.settings().memory, run.way.text(),
+    tell.note(fmt::format("Line: {} | {} | predicted {:.2f} ms per step", run.settings().memory, run.way.text(),
                           run.way.seconds * 1e3));
 }
 
@@ -110,7 +110,7 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   TrainResult result = sum_up(run, loop);
   result.end = end;
   if (result.predicted_milliseconds)
-    tell.note(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step,
+    tell.note(fmt::format("Measured {:.2f} ms per step, predicted {:.2f}", result.milliseconds_per_step,
                           *result.predicted_milliseconds));
   if (end == Loop::End::finished) {
     const FinalWindows last = final_windows(*run.corpus, settings.context);

@@ -1,4 +1,4 @@
-// Writes a watch into a run file: the tree at every sample, a process when it changed or a while has passed.
+// Records a watch to a run file: the tree at every sample, and a process when it has changed or after a while.
 #pragma once
 #include <map>
 #include <optional>

@@ -1,5 +1,5 @@
-// Does to a process tree what the guard decides: stops it for a while, lets it go on, ends the process that
-// grows. Each action is logged, and what came of it.
+// Carries out the decisions of the guard on a process tree: pauses it, continues it, ends the process that
+// grows. Each action and its effect are logged.
 #pragma once
 #include <optional>
 #include <vector>
@@ -28,7 +28,7 @@ class TreeActor {
   void advance(double now, const guard::Decision& decision);
   // The tree has ended: says what came of what was under way.
   void conclude(double now);
-  // An end was asked for: everybody runs again, and nobody is paused from now on.
+  // Termination was requested: all processes are continued, and none is paused from now on.
   void release();
 
   bool busy() const { return paused_ || phase_ != Phase::none; }

@@ -48,7 +48,7 @@ int TreePause::stop(const proc::ProcessId& id) {
   return error;
 }
 
-// Whether somebody was found who had not been stopped yet.
+// Whether a process was found that had not been stopped yet.
 bool TreePause::pass(Result& result) {
   const auto& members = tree_.scan();
   order_.clear();

@@ -59,7 +59,7 @@ TEST(Frozen, NeitherGradientsNorMomentsNorNodes) {
   for (const Parameter& p : part.trained) trained += (*part.graph)[p.id].type.bytes();
   const Plan a = make_plan(*whole.graph, 1), b = make_plan(*part.graph, 1);
   EXPECT_EQ(find_overlap(*part.graph, b), "");
-  auto optimizer = [](const Plan& plan) { return plan.by_role[size_t(Role::optimiser)]; };
+  auto optimizer = [](const Plan& plan) { return plan.by_role[size_t(Role::optimizer)]; };
   EXPECT_GE(optimizer(b), 2 * trained);
   EXPECT_LE(optimizer(b), 2 * trained + 64 * 2 * part.trained.size());
   EXPECT_EQ(a.persistent - b.persistent, optimizer(a) - optimizer(b));

@@ -1,4 +1,4 @@
-// Sums gradients where two branches meet; the model's own additions are fused into linear and dropout.
+// Sums gradients where two branches meet. The model's own additions are fused into linear and dropout.
 #include "graph/ops.hpp"
 
 namespace plimsoll::ops {

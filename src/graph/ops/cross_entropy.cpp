@@ -1,4 +1,4 @@
-// The loss: rows of logits become their own gradient, and the rows' losses are summed in order.
+// The loss: replaces rows of logits by their gradient and sums the losses of the rows in order.
 #include "graph/ops.hpp"
 
 namespace plimsoll::ops {

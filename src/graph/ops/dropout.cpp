@@ -1,4 +1,4 @@
-// Dropout, alone or added to the residual stream. A row's mask depends on its number within the step.
+// Dropout, alone or added to the residual stream. The mask of a row depends on its number within the step.
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
 #include "graph/ops/dropout_key.hpp"

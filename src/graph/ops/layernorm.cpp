@@ -1,5 +1,5 @@
-// LayerNorm. The backward pass adds to a gradient that is there already (the residual branch) in the same sweep, and
-// leaves sums over fixed groups of rows that a second node folds into the gradients of gain and bias.
+// LayerNorm. The backward pass can add to an existing gradient (that of the residual branch) in the same pass,
+// and stores sums over fixed groups of rows, which a second node reduces to the gradients of gain and bias.
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
 

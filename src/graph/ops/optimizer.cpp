@@ -1,4 +1,4 @@
-// The end of the step as nodes: sums of squares, the clip's factor, AdamW.
+// The end of the step as nodes: sums of squares, the clipping factor, AdamW.
 #include <cmath>
 
 #include "graph/ops.hpp"

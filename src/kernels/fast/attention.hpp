@@ -1,4 +1,4 @@
-// Blocks of queries: scores [block, keys] are made by the register-blocked product, normalised, and used at once.
+// Attention by blocks of queries: the scores [block, keys] are computed, normalized, and used immediately.
 #pragma once
 #include "kernels/attention.hpp"
 #include "kernels/fast/elementwise.hpp"

@@ -1,7 +1,7 @@
-// Register-blocked matrix product. A tile of MR rows by up to two vectors of columns stays in registers while k runs;
-// B is packed into panels as wide as the tile where that pays, A is read in place or packed where its layout is awkward.
-// Every element of C is summed over k in the same order whatever the tiling, so splitting a product of several rows
-// among threads does not change its bits (parts of a product keep at least two rows, or all of its one).
+// Register-blocked matrix product. A tile of MR rows by up to two vectors of columns stays in registers while
+// k runs. B is packed into panels as wide as the tile when that is faster; A is packed only if its layout
+// requires it. Every element of C is summed over k in the same order regardless of the tiling, so splitting a
+// product among threads does not change its bits (a part has at least two rows, or the only one).
 #pragma once
 #include "kernels/fast/simd.hpp"
 #include "kernels/gemm.hpp"

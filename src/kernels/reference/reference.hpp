@@ -1,4 +1,4 @@
-// Plain loops, double sums: what each kernel means. The fast versions are tested against these.
+// Plain loops with sums in double that define the result of each kernel; fast versions are tested against them.
 #pragma once
 #include "kernels/table.hpp"
 

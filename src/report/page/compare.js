@@ -27,8 +27,8 @@ function comparePage(main, both) {
   add('memory', 'Memory over time', 'memory', 'bytes', {bytes: true, format: exactBytes, range: () => [0, (high || 1) * 1.08]});
   add('floor', 'Floor', 'floor', 'bytes', {bytes: true, format: exactBytes});
   add('loss', 'Loss', 'steps', 'loss', {format: value => number(value, 7)});
-  add('tokens', 'Tokens a second', 'steps', 'tokens_per_second', {format: value => number(value, 6), look: {includeZero: true}});
-  add('step', 'Time of a step', 'steps', 'seconds_per_step', {format: duration, axes: {y: {axisLabelWidth: 64, axisLabelFormatter: value => duration(value)}}, look: {includeZero: true}});
+  add('tokens', 'Tokens per second', 'steps', 'tokens_per_second', {format: value => number(value, 6), look: {includeZero: true}});
+  add('step', 'Time per step', 'steps', 'seconds_per_step', {format: duration, axes: {y: {axisLabelWidth: 64, axisLabelFormatter: value => duration(value)}}, look: {includeZero: true}});
   const keys = [...new Set(both.runs.flatMap(run => Object.keys(run.configuration)))].sort();
   const differ = keys.filter(key => a.configuration[key] !== b.configuration[key]);
   const host = section('details', 'Settings that differ');
