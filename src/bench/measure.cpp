@@ -70,7 +70,7 @@ class Loaded {
     const Pool::Job job = [](const void* opaque, int part, int) {
       const auto& c = *static_cast<const Context*>(opaque);
       const Range range = split(c.count, part, c.parts, 1024);
-      initialise(*c.loaded->program.graph, *c.parameter, 1, c.loaded->executor->data(c.parameter->id),
+      initialise(*c.loaded->program.graph, *c.parameter, 1, c.loaded->executor->bytes(c.parameter->id),
                  range.begin, range.end - range.begin);
     };
     pool.run(job, &context, context.parts);

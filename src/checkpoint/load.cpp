@@ -31,12 +31,12 @@ class CheckedFile {
     whole_.update(file_.header_bytes().data(), file_.header_bytes().size());
   }
 
-  std::vector<float*> match(std::span<const TensorSlot> slots) const {
+  std::vector<std::byte*> match(std::span<const TensorSlot> slots) const {
     return match_slots(file_.header(), slots, path_);
   }
 
   // Reads the data into `places`, or into nowhere when there are none.
-  void read(std::span<float* const> places) {
+  void read(std::span<std::byte* const> places) {
     std::unique_ptr<char[]> nowhere;
     if (places.empty()) nowhere = std::make_unique<char[]>(buffer_bytes);
     for (size_t i = 0; i < entry_.tensors.size(); ++i) {
@@ -163,7 +163,7 @@ void load(const Checkpoint& checkpoint, std::span<const TensorSlot> model,
           std::span<const TensorSlot> optimizer) {
   Manifest manifest = checked_manifest(checkpoint);
   CheckedFile model_file(checkpoint.folder, manifest.files[0]);
-  std::vector<float*> model_places = model_file.match(model);
+  std::vector<std::byte*> model_places = model_file.match(model);
   if (!optimizer.empty()) {
     CheckedFile optimizer_file(checkpoint.folder, manifest.files[1]);
     optimizer_file.read(optimizer_file.match(optimizer));

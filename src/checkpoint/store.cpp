@@ -37,8 +37,8 @@ struct TensorFile {
     entry.bytes = header.size();
     entry.header_checksum = checksum_of(header);
     for (const TensorView& tensor : tensors) {
-      size_t bytes = float_bytes(tensor.shape);
-      auto* live = reinterpret_cast<const std::byte*>(tensor.data);
+      size_t bytes = tensor_bytes(tensor.shape, tensor.dtype);
+      auto* live = static_cast<const std::byte*>(tensor.data);
       pieces.push_back({live, staging ? staging : live, bytes});
       entry.tensors.push_back({tensor.name, {}});
       entry.bytes += bytes;
@@ -249,8 +249,8 @@ CheckpointStore::~CheckpointStore() = default;
 uint64_t CheckpointStore::staging_bytes(std::span<const TensorView> model,
                                         std::span<const TensorView> optimizer) {
   uint64_t bytes = 0;
-  for (const TensorView& tensor : model) bytes += float_bytes(tensor.shape);
-  for (const TensorView& tensor : optimizer) bytes += float_bytes(tensor.shape);
+  for (const TensorView& tensor : model) bytes += tensor_bytes(tensor.shape, tensor.dtype);
+  for (const TensorView& tensor : optimizer) bytes += tensor_bytes(tensor.shape, tensor.dtype);
   return bytes;
 }
 

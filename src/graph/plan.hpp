@@ -46,6 +46,7 @@ struct Plan {
   std::vector<Handed> handed;  // by list; empty where the loop has one lane
   std::array<uint64_t, role_count>
       by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
+  std::array<uint64_t, dtype_count> by_dtype{};  // the same bytes by what they hold
 };
 
 // With Effort::quick one order of packing is tried: for comparing many graphs.

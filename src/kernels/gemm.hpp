@@ -3,15 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/dtype.hpp"
+
 namespace plimsoll::kernels {
 
 // A(i, k) is a[i * a_row + k * a_col]; B(k, j) is b[k * b_row + j * b_col]; one of each pair of strides is 1.
-// C and addend are row-major.
+// C and addend are row-major. B may be stored as bf16 or f16: the product is that of its elements widened to f32, bit
+// for bit.
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   int64_t a_row = 0, a_col = 1;
-  const float* b = nullptr;
+  const void* b = nullptr;
+  DType b_type = DType::f32;
   int64_t b_row = 0, b_col = 1;
   float* c = nullptr;
   int64_t c_row = 0;
@@ -21,6 +25,7 @@ struct Gemm {
   bool accumulate = false;
 };
 
+// A backend of its own may take f32 alone; the table's product takes every floating-point dtype.
 using GemmFunction = void (*)(const Gemm&, float* scratch);
 
 // Floats of scratch a native product may use, whatever its size.

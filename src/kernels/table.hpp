@@ -23,6 +23,7 @@ struct Table {
   void (*dropout)(const Dropout&);
   void (*column_sum)(const ColumnSum&);
   void (*add)(const Add&);
+  void (*widen)(const Widen&);
   void (*attention)(const Attention&, float* scratch);
   void (*attention_backward)(const AttentionBackward&, float* scratch);
   void (*attention_cached)(const AttentionCached&);

@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-// Emits one node that makes logits [rows, V] of hidden states [rows, C].
+// Emits the nodes that make logits [rows, V] of hidden states [rows, C].
 using HeadLogits = std::function<ValueId(ValueId hidden, const std::string& name)>;
 
 struct HeadLoss {
@@ -19,7 +19,7 @@ struct HeadLoss {
   float scale = 1;             // of the gradients
 };
 
-// Fills the losses; with `gradients` also makes the gradients of hidden state, head and head bias.
+// Fills the losses; with `gradients` also makes the gradients of hidden state and head, as far as they are trained.
 void emit_head(List& list, const HeadLogits& logits, ValueId hidden, const HeadLoss& loss,
                Gradients* gradients);
 

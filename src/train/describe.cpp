@@ -11,6 +11,20 @@
 
 namespace plimsoll {
 
+namespace {
+
+// "f32 1.2 MB, bf16 300 kB"
+std::string dtypes_text(const Plan& plan) {
+  std::string text;
+  for (int d = 0; d < dtype_count; ++d)
+    if (plan.by_dtype[size_t(d)])
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(DType(d)),
+                          format_bytes(plan.by_dtype[size_t(d)]));
+  return text;
+}
+
+}  // namespace
+
 std::string plan_table(const Plan& plan) {
   std::string text =
       fmt::format("Memory plan: {} (lower bound {}, +{:.2f} %)\n", format_bytes(plan.total),
@@ -18,6 +32,7 @@ std::string plan_table(const Plan& plan) {
   for (int r = 0; r < role_count; ++r)
     if (plan.by_role[size_t(r)])
       text += fmt::format("  {:<12}{:>10}\n", role_name(Role(r)), format_bytes(plan.by_role[size_t(r)]));
+  text += fmt::format("  {}\n", dtypes_text(plan));
   text.pop_back();
   return text;
 }
@@ -40,7 +55,7 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
             ? "always"
             : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
     text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes),
-                        role_name(graph[id].role), graph[id].name, graph[id].type.shape.text(), when);
+                        role_name(graph[id].role), graph[id].name, graph[id].type.text(), when);
   }
   text.pop_back();
   return text;
@@ -54,7 +69,9 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
     const Value& value = graph[ValueId(i)];
     for (int lane = 0; lane < copies(graph, place); ++lane) {
-      const std::string name = lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name;
+      std::string name = value.name;
+      if (value.type.dtype != DType::f32) name += fmt::format(" ({})", name_of(value.type.dtype));
+      if (lane) name += fmt::format(" (lane {})", lane + 1);
       record.plan({name, role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
                    place.list < 0 ? 0 : place.first,
                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});

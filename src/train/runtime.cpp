@@ -7,17 +7,18 @@
 namespace plimsoll {
 namespace {
 
-// Bytes of parameters and both moments.
+// Bytes of parameters and of the moments of the trained ones.
 uint64_t state_bytes(const Program& program) {
   uint64_t bytes = 0;
-  for (const Parameter& p : program.model->parameters()) bytes += 3 * (*program.graph)[p.id].type.bytes();
+  for (const Parameter& p : program.model->parameters())
+    bytes += (p.frozen ? 1 : 3) * (*program.graph)[p.id].type.bytes();
   return bytes;
 }
 
 ValueId plan_staging(Program& program, bool wanted) {
   if (!wanted) return no_value;
-  const auto floats = static_cast<int64_t>(state_bytes(program) / 4 + 1024);
-  return program.graph->value("checkpoint.staging", {{floats}}, Role::scratch, Keep::forever);
+  const auto bytes = static_cast<int64_t>(state_bytes(program) + 4096);
+  return program.graph->value("checkpoint.staging", {{bytes}, DType::u8}, Role::scratch, Keep::forever);
 }
 
 Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
@@ -115,7 +116,7 @@ void Runtime::initialise(uint64_t seed) {
           const auto& j = *static_cast<const Job*>(context);
           const Range range = split(j.runtime->graph()[j.parameter->id].type.elements(), part, j.parts, 1024);
           plimsoll::initialise(j.runtime->graph(), *j.parameter, j.seed,
-                               j.runtime->executor().data(j.parameter->id), range.begin,
+                               j.runtime->executor().bytes(j.parameter->id), range.begin,
                                range.end - range.begin);
         },
         &job, job.parts);
@@ -126,7 +127,7 @@ void Runtime::initialise(uint64_t seed) {
 
 TensorSlot Runtime::slot(ValueId id) const {
   const Shape& shape = graph()[id].type.shape;
-  TensorSlot out{graph()[id].name, {}, executor().data(id)};
+  TensorSlot out{graph()[id].name, {}, executor().bytes(id), graph()[id].type.dtype};
   for (int i = 0; i < shape.rank(); ++i) out.shape.push_back(shape[i]);
   return out;
 }
@@ -147,13 +148,12 @@ std::vector<TensorSlot> Runtime::optimizer_slots() const {
 std::span<std::byte> Runtime::staging() const {
   if (staging_ == no_value) return {};
   const Gear& first = gears_.front();
-  return {reinterpret_cast<std::byte*>(first.executor.data(staging_)),
-          (*first.program.graph)[staging_].type.bytes()};
+  return {first.executor.bytes(staging_), (*first.program.graph)[staging_].type.bytes()};
 }
 
 std::vector<TensorView> views(const std::vector<TensorSlot>& slots) {
   std::vector<TensorView> out;
-  for (const TensorSlot& s : slots) out.push_back({s.name, s.shape, s.data});
+  for (const TensorSlot& s : slots) out.push_back({s.name, s.shape, s.data, s.dtype});
   return out;
 }
 

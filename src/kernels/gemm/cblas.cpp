@@ -18,7 +18,8 @@ void run(const Gemm& g, float*) {
   const bool ta = g.a_col != 1, tb = g.b_col != 1;
   const float beta = prefill(g) ? 1.f : 0.f;
   sgemm(row_major, ta ? transposed : plain, tb ? transposed : plain, int(g.m), int(g.n), int(g.k), 1.f, g.a,
-        int(ta ? g.a_col : g.a_row), g.b, int(tb ? g.b_col : g.b_row), beta, g.c, int(g.c_row));
+        int(ta ? g.a_col : g.a_row), static_cast<const float*>(g.b), int(tb ? g.b_col : g.b_row), beta, g.c,
+        int(g.c_row));
 }
 
 }  // namespace

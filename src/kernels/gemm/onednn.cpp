@@ -17,8 +17,8 @@ Sgemm sgemm = nullptr;
 void run(const Gemm& g, float*) {
   const bool ta = g.a_col != 1, tb = g.b_col != 1;
   const float beta = prefill(g) ? 1.f : 0.f;
-  sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', g.m, g.n, g.k, 1.f, g.a, ta ? g.a_col : g.a_row, g.b,
-        tb ? g.b_col : g.b_row, beta, g.c, g.c_row);
+  sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', g.m, g.n, g.k, 1.f, g.a, ta ? g.a_col : g.a_row,
+        static_cast<const float*>(g.b), tb ? g.b_col : g.b_row, beta, g.c, g.c_row);
 }
 
 }  // namespace
