@@ -1,5 +1,4 @@
 // `plimsoll sample`: text from a trained model.
-#include <unistd.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>

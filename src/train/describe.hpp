@@ -23,6 +23,4 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count);
 // Writes every value that owns bytes into the record, in place of the plan that was there.
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan);
 
-double seconds_since_process_start();
-
 }  // namespace plimsoll

@@ -1,13 +1,11 @@
 #include "train/guarded.hpp"
 
-#include <malloc.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
 
+#include "platform/clock.hpp"
+#include "platform/machine.hpp"
 #include "train/fitting.hpp"
 
 namespace plimsoll {
@@ -25,17 +23,12 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-void sleep_for(double duration) {
-  const timespec time{time_t(duration), long((duration - double(time_t(duration))) * 1e9)};
-  nanosleep(&time, nullptr);  // a signal ends it early, and is looked at
-}
-
 }  // namespace
 
 Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
     : parts_(parts),
       guard_(policy),
-      headroom_(proc::Files(limit_roots()), getpid()),
+      headroom_(proc::Files(limit_roots()), platform::own_pid()),
       log_(parts.record, parts.progress) {
   guard_.can_shrink(parts_.runtime.gears() > 1);
 }
@@ -200,7 +193,7 @@ Guarded::Then Guarded::pause() {
   const auto before = Clock::now();
   parts_.runtime.rest();
   parts_.corpus.drop_cached_pages();
-  malloc_trim(0);
+  platform::release_free_memory();
   action.planned = -int64_t(parts_.runtime.given_back());
   action.rss_after = memory_.resident();
   log_.add(action);
@@ -216,7 +209,7 @@ Guarded::Then Guarded::pause() {
       log_.add(begin(Kind::stop, last_.reason()));
       return Then::stop;
     }
-    sleep_for(std::max(0.0, seconds(next_ - Clock::now())));
+    platform::sleep_seconds(std::max(0.0, seconds(next_ - Clock::now())));
     look();
   }
   due_.reset(), eased_ = false;

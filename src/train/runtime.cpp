@@ -1,10 +1,9 @@
 #include "train/runtime.hpp"
 
-#include <sched.h>
-
 #include <cstring>
 
 #include "base/units.hpp"
+#include "platform/machine.hpp"
 
 namespace plimsoll {
 namespace {
@@ -95,9 +94,7 @@ ProgramOptions program_options(const Settings& s, int vocab) {
 }
 
 int thread_count(const Settings& settings) {
-  if (settings.threads > 0) return settings.threads;
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+  return settings.threads > 0 ? settings.threads : platform::usable_processors();
 }
 
 bool saves_in_background(const ProgramOptions& options) {

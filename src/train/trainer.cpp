@@ -11,6 +11,7 @@
 #include "checkpoint/store.hpp"
 #include "optim/schedule.hpp"
 #include "platform/allocations.hpp"
+#include "platform/machine.hpp"
 #include "platform/memory.hpp"
 #include "platform/signals.hpp"
 #include "record/metrics_file.hpp"
@@ -476,7 +477,7 @@ TrainResult Trainer::run() {
       continue;
     }
     follow_median(median_step_, seconds_since(step_began));
-    if (done++ == first) first_step_seconds_ = seconds_since_process_start();
+    if (done++ == first) first_step_seconds_ = platform::seconds_since_process_start();
     if (guard_) guard_->pace(done, median_step_);
     if (!std::isfinite(*loss)) return diverge(done, "its loss is no number");
     after_step(done, *loss);
