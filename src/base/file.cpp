@@ -174,6 +174,11 @@ int AppendFile::open(const std::filesystem::path& path) {
   return descriptor_ < 0 ? errno : 0;
 }
 
+int AppendFile::create(const std::filesystem::path& path) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  return descriptor_ < 0 ? errno : 0;
+}
+
 int AppendFile::append(const void* data, size_t bytes) noexcept {
   const ssize_t written = uninterrupted([&] { return ::write(descriptor_, data, bytes); });
   if (written == static_cast<ssize_t>(bytes)) return 0;

@@ -85,6 +85,8 @@ class AppendFile {
 
   // Creates it where there is none.
   [[nodiscard]] int open(const std::filesystem::path& path);
+  // EEXIST where there is something of that name, a link included.
+  [[nodiscard]] int create(const std::filesystem::path& path);
   // All of it or, where the disk is full, nothing.
   [[nodiscard]] int append(const void* data, size_t bytes) noexcept;
   // The last byte, or `otherwise` of an empty file.

@@ -118,6 +118,8 @@ TEST_F(File, GrowsByWholePieces) {
   ASSERT_EQ(again.append("o\n", 2), 0);
   EXPECT_EQ(read_file(folder / "lines", 100), "one\ntwo\n");
   EXPECT_EQ(AppendFile().open(folder / "no" / "lines"), ENOENT);
+  EXPECT_EQ(AppendFile().create(folder / "lines"), EEXIST);
+  EXPECT_EQ(AppendFile().create(folder / "fresh"), 0);
 }
 
 TEST_F(File, MayBeWrittenOrNot) {
