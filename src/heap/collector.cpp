@@ -30,6 +30,21 @@ uint64_t sum_of(const std::vector<LiveSite>& sites) {
   return sum;
 }
 
+constexpr size_t most_looks = 16;
+
+// Of the last looks at a process that has ended, the latest at which it still held what it had held before.
+void settle(Profiled& process) {
+  uint64_t most = 0;
+  for (const Profiled::Look& look : process.looks) most = std::max(most, sum_of(look.live));
+  while (!process.looks.empty() && 10 * sum_of(process.looks.back().live) < 9 * most)
+    process.looks.pop_back();
+  if (!process.looks.empty()) {
+    process.held = std::move(process.looks.back().live);
+    process.held_nanoseconds = process.looks.back().nanoseconds;
+  }
+  process.looks.clear();
+}
+
 }  // namespace
 
 std::string find_preload() {
@@ -103,20 +118,24 @@ void Collector::find_files(double time) {
 
 void Collector::refresh(Profiled& process, const std::string& path, double time) {
   // Asked before reading: what was written before the end is then read after it.
-  const bool alive = platform::process_lives(process.pid);
+  const bool alive = platform::process_lives(process.pid) && !process.ended;
   const bool read = process.reader->refresh();
-  if (read && !process.ended && (alive || 10 * sum_of(process.reader->live()) >= 9 * process.held_bytes())) {
+  if (read && !process.ended) {
     process.last_seen = time;
-    process.held = process.reader->live();
-    process.held_nanoseconds = platform::monotonic_nanoseconds();
-    process.series.add(time, process.held);
+    process.looks.push_back({platform::monotonic_nanoseconds(), process.reader->live()});
+    if (process.looks.size() > most_looks) process.looks.pop_front();
+    process.series.add(time, process.looks.back().live);
+    process.held = process.looks.back().live;
+    process.held_nanoseconds = process.looks.back().nanoseconds;
   }
-  if (alive && !process.ended) return;
+  if (alive) return;
   process.ended = true;
+  settle(process);
   if (!read && troubles_.size() < 20)
     troubles_.push_back(
         fmt::format("{}: {}", std::filesystem::path(path).filename().string(), process.reader->error()));
-  unlink(path.c_str());
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
 }
 
 void Collector::let_go_of_the_smallest() {

@@ -20,7 +20,7 @@ Target::Target(const TargetOptions& options)
 }
 
 void Target::launch(const Launch& how) {
-  platform::LaunchOptions launch{.command = command_, .environment = {}, .pipes = how.pipes};
+  platform::LaunchOptions launch{.command = command_, .environment = how.environment, .pipes = how.pipes};
   if (how.socket) {
     socket_ = std::make_unique<observe::StepSocket>();
     launch.environment.emplace_back("PLIMSOLL_SOCKET", socket_->path());

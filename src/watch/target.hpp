@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "observe/process.hpp"
@@ -29,9 +30,11 @@ class Target {
   // InputError where the process to attach to is not there or has ended.
   explicit Target(const TargetOptions& options);
 
+  using Environment = std::vector<std::pair<std::string, std::string>>;
   struct Launch {
-    bool pipes = false;  // its output through us; else inherited
-    bool socket = true;  // PLIMSOLL_SOCKET in its environment
+    bool pipes = false;            // its output through us; else inherited
+    bool socket = true;            // PLIMSOLL_SOCKET in its environment
+    Environment environment = {};  // added to ours
   };
   // Starts the command. InputError where it cannot be run.
   void launch(const Launch& how);

@@ -14,6 +14,7 @@
 #include "platform/continue_on_death.hpp"
 #include "platform/signals.hpp"
 #include "report/judgement_text.hpp"
+#include "report/sites_text.hpp"
 #include "watch/clock.hpp"
 #include "watch/console.hpp"
 #include "watch/program_output.hpp"
@@ -54,6 +55,7 @@ class Watch {
   void wait_until(double time);
   void take_signal(const platform::SignalQueue::Arrived& arrived);
   void take(const observe::Recognised& event);
+  void say_leak(double time);
   void notice_gap(double time);
   void notice_full_disk();
   void notice_left_behind(const observe::Snapshot& snapshot);
@@ -73,6 +75,7 @@ class Watch {
   Target target_;
   std::unique_ptr<Recorder> recorder_;
   Clock clock_;
+  std::unique_ptr<Profiling> profiling_;
   std::unique_ptr<ProgramOutput> output_;
   std::unique_ptr<observe::Sampler> sampler_;
 
@@ -117,7 +120,11 @@ Watch::Watch(const WatchOptions& options)
 
 void Watch::launch() {
   ignore_broken_pipes();  // a reader of ours that goes away is seen at the write
-  target_.launch({.pipes = options_.steps, .socket = options_.steps});
+  if (options_.profile.on)
+    profiling_ = std::make_unique<Profiling>(target_.files(), options_.profile, options_.out);
+  target_.launch({.pipes = options_.steps,
+                  .socket = options_.steps,
+                  .environment = profiling_ ? profiling_->environment() : Target::Environment{}});
   output_ = std::make_unique<ProgramOutput>(*target_.child(), pattern_.get(),
                                             [this](const observe::Recognised& event) { take(event); });
 }
@@ -168,15 +175,23 @@ void Watch::sample() {
     system_ = snapshot.system;
     denied_ = std::max(denied_, snapshot.denied);
     if (recorder_) recorder_->snapshot(snapshot, steps_.step(), limit_bytes());
-    if (judge_.add(snapshot, limit_bytes())) {
-      if (recorder_) recorder_->event("leak", judge_.current()->sentence, time);
-      if (!console_.quiet()) console_.say("plimsoll: " + judge_.current()->sentence + "\n");
-    }
+    if (profiling_) profiling_->sample(snapshot);
+    if (judge_.add(snapshot, limit_bytes())) say_leak(time);
   }
   notice_full_disk();
   notice_left_behind(snapshot);
   console_.show(snapshot, judge_, steps_.reached());
   if (tree_ended(snapshot)) stop_ = Stop::ended;
+}
+
+void Watch::say_leak(double time) {
+  std::string sentence = judge_.current()->sentence;
+  if (profiling_)
+    if (const std::string line = report::fastest_site(profiling_->report(*judge_.current(), time));
+        !line.empty())
+      sentence += " " + line;
+  if (recorder_) recorder_->event("leak", sentence, time);
+  if (!console_.quiet()) console_.say("plimsoll: " + sentence + "\n");
 }
 
 bool Watch::tree_ended(const observe::Snapshot& snapshot) const {
@@ -288,10 +303,17 @@ int Watch::finish() {
   if (stop_ == Stop::ended) judge_.leave_out_the_end();
   const double until = judge_.close(std::max(last_sample_, 0.0));
   const diagnose::Judgement judgement = judge(until);
-  const std::string json = report::final_json(judgement, judge_.history(), until, options_.all);
+  std::optional<diagnose::SiteReport> sites;
+  if (profiling_) {
+    profiling_->look(clock_.now());
+    sites = profiling_->report(judgement.verdict, until);
+  }
+  const diagnose::SiteReport* lines = sites ? &*sites : nullptr;
+  const std::string json = report::final_json(judgement, judge_.history(), until, options_.all, lines);
+  if (recorder_ && lines) recorder_->sites(*lines, until);
   if (recorder_) recorder_->finish(judgement, json, until);
 
-  console_.say(report::final_text(judgement, judge_.history(), notes_));
+  console_.say(report::final_text(judgement, judge_.history(), notes_, lines));
   if (options_.json) {
     if (output_ && !output_->ends_with_newline()) std::fputc('\n', stdout);
     std::fputs((json + "\n").c_str(), stdout);

@@ -23,7 +23,7 @@ SYSTEM_CALLS = re.compile(
     r"|sched_\w+|sendmsg|sendto|setpriority|setrlimit|setsid|setsockopt|sigaction|sigprocmask|socketpair|std::signal|std::raise"
     r"|syscall|sysconf|uname|unlinkat|vfork|waitpid)\s*\("
     r"|(?<![\w>])::(access|bind|close|connect|lseek|open|openat|poll|read|recv|rmdir|send|socket|stat|unlink|write)\s*\(")
-SYSTEM_FILES = re.compile(r'"/(?:proc|sys|dev)/')
+SYSTEM_FILES = re.compile(r'"/(?:proc|sys)/')
 # base/file is the one seam for files. What is preloaded into other programs may not bring a library of ours with it.
 SYSTEM_SEAMS = ("src/platform/", "src/base/file.", "src/heap/preload/")
 

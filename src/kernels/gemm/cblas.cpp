@@ -35,9 +35,10 @@ Backend cblas_backend() {
       sgemm = library.find<std::remove_pointer_t<Sgemm>>("cblas_sgemm");
       if (!sgemm) continue;
       library.keep();
-      return Backend{"cblas", std::string("cblas (") + name + ")", run};
+      return Backend{"cblas", std::string("cblas (") + name + ")", run, nullptr};
     }
-    return Backend{"cblas", "no library with cblas_sgemm is installed (OpenBLAS, BLIS, MKL)", nullptr};
+    return Backend{"cblas", "no library with cblas_sgemm is installed (OpenBLAS, BLIS, MKL)", nullptr,
+                   nullptr};
   }();
   return backend;
 }

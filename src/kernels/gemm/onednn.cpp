@@ -31,9 +31,9 @@ Backend onednn_backend() {
       sgemm = library.find<std::remove_pointer_t<Sgemm>>("dnnl_sgemm");
       if (!sgemm) continue;
       library.keep();
-      return Backend{"onednn", std::string("oneDNN (") + name + ")", run};
+      return Backend{"onednn", std::string("oneDNN (") + name + ")", run, nullptr};
     }
-    return Backend{"onednn", "oneDNN is not installed (libdnnl)", nullptr};
+    return Backend{"onednn", "oneDNN is not installed (libdnnl)", nullptr, nullptr};
   }();
   return backend;
 }
