@@ -1,9 +1,6 @@
 #include "checkpoint/commit.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "base/error.hpp"
 
@@ -16,9 +13,9 @@ RunFolder::RunFolder(const std::filesystem::path& path, std::optional<uint64_t> 
   if (made)
     fail_input("cannot create the run folder '{}': {}; choose another --out", path.string(), made.message());
   folder_ = Folder(path);
-  if (::access(path.c_str(), W_OK) != 0)
+  if (const int code = may_write(path))
     fail_input("cannot write into the run folder '{}': {}; choose another --out", path.string(),
-               error_text(errno));
+               error_text(code));
   if (!folder_.lock())
     fail_input("the run folder '{}' is in use by another process; stop that or choose another --out",
                path.string());

@@ -1,12 +1,9 @@
 // Writes one checkpoint, either in the calling thread or, from a staged copy, in a separate thread.
 #include "checkpoint/store.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,6 +12,7 @@
 #include "checkpoint/checksum.hpp"
 #include "checkpoint/commit.hpp"
 #include "checkpoint/manifest.hpp"
+#include "platform/signals.hpp"
 
 namespace plimsoll {
 namespace {
@@ -82,11 +80,8 @@ class CheckpointStore::Writer {
     manifest_text_.resize(manifest_.capacity());
     if (staging.empty()) return;
     // Signals are the main thread's: this one is born with all of them blocked.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsBlocked blocked;
     thread_ = std::thread([this] { serve(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void save(uint64_t step, std::string_view state, bool is_best) {

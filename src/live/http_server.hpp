@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "live/http_request.hpp"
+#include "platform/sockets.hpp"
 
 namespace plimsoll::live {
 
@@ -66,12 +67,13 @@ class HttpServer {
   void receive(Connection& connection);
   void answer(Connection& connection, const HttpResponse& response, bool with_body);
   void send(Connection& connection);
-  void watch(Connection& connection, unsigned events, int operation) const;
+  uint64_t tag(const Connection& connection) const;
   void drop(Connection& connection);
   void drop_late();
   static size_t unsent(const Connection& connection);
 
-  int listening_, poll_, wake_ = -1;
+  int listening_, wake_ = -1;
+  platform::Poller poller_;
   Handler handler_;
   HttpLimits limits_;
   std::vector<Connection> connections_;

@@ -1,9 +1,6 @@
 #include "live/site.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -14,7 +11,10 @@
 #include "live/http_server.hpp"
 #include "live/kept_run.hpp"
 #include "live/prometheus.hpp"
+#include "platform/clock.hpp"
+#include "platform/machine.hpp"
 #include "platform/memory.hpp"
+#include "platform/sockets.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
 #include "report/verdict_json.hpp"
@@ -27,17 +27,7 @@ constexpr double silence_seconds = 15;  // after which a stream is told that we 
 constexpr size_t most_wholes = 4, most_recent = 64, most_recent_bytes = 512 * 1024;
 constexpr int batches_per_look = 4;  // of a long record at the start; readers are answered in between
 
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
-
-std::string machine_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
+double now() { return platform::monotonic_seconds(); }
 
 class Site {
  public:
@@ -67,7 +57,7 @@ class Site {
   void tell(std::string data);
 
   Endpoint endpoint_;
-  std::string token_, cookie_, machine_ = machine_name();
+  std::string token_, cookie_, machine_ = platform::host_name();
   std::filesystem::path path_;
   std::optional<RunTail> tail_;
   std::optional<Current> current_;
@@ -260,9 +250,10 @@ void serve_followed(const Listening& listening, const std::string& token, int co
   for (;;) {
     if (site.server().run(look_seconds, control)) {
       char message[4096];
-      const ssize_t size = recv(control, message, sizeof message, MSG_DONTWAIT);
+      size_t size = 0;
+      platform::receive(control, message, sizeof message, size);
       if (size <= 1) break;  // closed: the run is over
-      const std::filesystem::path record(std::string(message + 1, size_t(size) - 1));
+      const std::filesystem::path record(std::string(message + 1, size - 1));
       if (message[0] == '-') to_remove = record.parent_path();
       site.follow(record);
     }

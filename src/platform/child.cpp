@@ -97,6 +97,11 @@ void Child::send(int signal) const {
   if (!exit_code_) kill(pid_, signal);
 }
 
+void reap_children() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
 SignalQueue::SignalQueue(const std::vector<int>& signals) {
   sigset_t set;
   sigemptyset(&set);

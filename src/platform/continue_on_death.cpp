@@ -103,4 +103,6 @@ int send_signal(const proc::Files& files, const proc::ProcessId& id, int signal)
   return error;
 }
 
+bool may_signal(int pid) { return kill(pid, 0) == 0 || errno != EPERM; }
+
 }  // namespace plimsoll::platform

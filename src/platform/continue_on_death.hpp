@@ -33,5 +33,7 @@ class ContinueOnDeath {
 
 // Sends to the process itself, never to another that got its pid. 0, or an errno code: ESRCH when it is gone.
 int send_signal(const proc::Files& files, const proc::ProcessId& id, int signal);
+// False where it belongs to another user.
+bool may_signal(int pid);
 
 }  // namespace plimsoll::platform

@@ -90,6 +90,14 @@ MachineMemory machine_memory(const std::string& proc_root) {
   return memory;
 }
 
+void* reserve_pages(size_t bytes) {
+  void* pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  madvise(pages, bytes, MADV_NOHUGEPAGE);
+  return pages;
+}
+
 Mapping::Mapping(size_t bytes, Pages pages) : size_(bytes) {
   if (bytes == 0) return;
   size_t page = page_size();

@@ -30,6 +30,10 @@ struct MachineMemory {
 // instead.
 MachineMemory machine_memory(const std::string& proc_root = "/proc");
 
+// Zeroed pages for the rest of the process's life, each resident from its first touch on. Never huge ones: those would
+// make two megabytes resident at the first touch. nullptr where the kernel refuses.
+void* reserve_pages(size_t bytes);
+
 // Private zeroed pages of our own, unmapped at the end of its life.
 //
 //   Mapping arena(plan.bytes, Mapping::Pages::huge);

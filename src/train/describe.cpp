@@ -1,11 +1,6 @@
 #include "train/describe.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <ctime>
-#include <fstream>
-#include <sstream>
 
 #include "base/units.hpp"
 
@@ -101,18 +96,6 @@ std::vector<std::string> describe_run(const PreparedRun& run) {
                   run.way.lanes > 1 ? fmt::format(" in {} lanes", run.way.lanes) : "",
                   run.start.folder.string()),
       plan_table(run.runtime->plan())};
-}
-
-double seconds_since_process_start() {
-  // Field 22 of stat, after the parenthesised name: start time in clock ticks since boot.
-  std::ifstream file("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string field;
-  for (int i = 3; i <= 22; ++i) fields >> field;
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9 - std::stod(field) / double(sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace plimsoll

@@ -21,6 +21,4 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count);
 // plan_table() has them.
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan);
 
-double seconds_since_process_start();
-
 }  // namespace plimsoll

@@ -1,9 +1,5 @@
 #include "train/run_folder.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
-
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "data/sample_corpus.hpp"
@@ -136,9 +132,9 @@ void check_metrics(const fs::path& file, const fs::path& folder) {
     fail_input("--metrics {}: that is a folder; name a file", file.string());
   if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
   const bool there = fs::exists(file, ignored);
-  if (::access((there ? file : home).c_str(), W_OK) != 0)
+  if (const int code = may_write(there ? file : home))
     fail_input("--metrics {}: {}; name a file in a folder that can be written", file.string(),
-               error_text(errno));
+               error_text(code));
 }
 
 void make_run_folder(const fs::path& folder, std::string_view run_json) {
@@ -148,7 +144,7 @@ void make_run_folder(const fs::path& folder, std::string_view run_json) {
       fail_input("--out {}: {}; name a folder that can be written", folder.string(), error.message());
   };
   if (fs::exists(folder, error)) {
-    if (::access(folder.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+    error = {may_write(folder), std::generic_category()};
     check();
     if (!fs::exists(folder / "run.json", error)) write_atomically(folder / "run.json", run_json);
     return;

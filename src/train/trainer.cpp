@@ -6,6 +6,7 @@
 #include "train/metrics_observer.hpp"
 #include "train/progress_observer.hpp"
 #include "train/reading_line.hpp"
+#include "train/tensorboard_observer.hpp"
 
 namespace plimsoll {
 namespace {
@@ -95,6 +96,8 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   if (server) server->follow(run.start.folder / "run.db");
   std::optional<MetricsObserver> metrics;
   if (!settings.metrics.empty()) metrics.emplace(settings.metrics, settings.log_every, run.floor);
+  std::optional<TensorboardObserver> board;
+  if (!settings.tensorboard.empty()) board.emplace(settings.tensorboard, settings.log_every);
   std::optional<Guarded> guard;
   if (run.policy)
     guard.emplace(*run.policy, Guarded::Parts{*run.runtime, *run.corpus, tell, record, stop, floor});
@@ -103,6 +106,7 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   tell.add(people);
   tell.add(record);
   if (metrics) tell.add(*metrics);
+  if (board) tell.add(*board);
 
   introduce(tell, run, server);
   Loop loop({run, tell, checkpoints, record, stop, floor, guard ? &*guard : nullptr});

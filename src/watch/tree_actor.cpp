@@ -1,11 +1,10 @@
 #include "watch/tree_actor.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cerrno>
 
 #include "base/units.hpp"
+#include "platform/child.hpp"
 
 namespace plimsoll::watch {
 namespace {
@@ -16,7 +15,7 @@ constexpr double between_choices = 10;   // when no process could be stopped
 
 }  // namespace
 
-TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, GuardLog& log,
+TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, ActionLog& log,
                      const Options& options)
     : files_(files), sampler_(sampler), log_(log), options_(options), pause_(files, sampler.tree()) {
   spared_.reserve(1024);
@@ -37,7 +36,7 @@ void TreeActor::pause(double now, const guard::Decision& decision) {
     return;
   }
   const TreePause::Result result = pause_.stop_all();  // first the deed, then the word
-  GuardAction* action = log_.add(now, decision, "SIGSTOP", 0);
+  TreeAction* action = log_.add(now, decision, "SIGSTOP", 0);
   std::array<char, 160> text;
   write_to(text, "{} process{} stopped in {} passes", result.stopped, result.stopped == 1 ? "" : "es",
            result.passes);

@@ -1,9 +1,9 @@
 #include "watch/tree_pause.hpp"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <cerrno>
+
+#include "platform/child.hpp"
 
 namespace plimsoll::watch {
 namespace {
