@@ -20,6 +20,8 @@ std::shared_ptr<WatchText> add_watch_flags(CLI::App& app) {
   app.add_option("--until", text->until,
                  "tree: as long as any descendant lives (default); command: until the command ends")
       ->check(CLI::IsMember({"tree", "command"}));
+  app.add_option("--socket", options.socket,
+                 "with --pid: make the socket for the program's steps at this path");
   app.add_option("--out", options.out, "record into this run file");
   app.add_option("--limit", text->limit,
                  "the line not to cross, like 8GB or 80% (default: the limit that applies)");
@@ -49,6 +51,8 @@ void run_watch(WatchText& text) {
   if (!text.duration.empty() && options.duration <= 0)
     fail_input("--for {} is no time at all; write it like 10m", text.duration);
   if (!text.limit.empty()) options.limit = parse_size(text.limit);
+  if (!options.socket.empty() && !options.command.empty())
+    fail_input("--socket is for --pid: a launched program finds its socket in PLIMSOLL_SOCKET");
   options.until_command = text.until == "command";
   options.steps = !text.no_steps;
   if (!text.rate.empty()) {

@@ -25,18 +25,34 @@ DatagramSocket::DatagramSocket(const std::string& name) {
     fail("no folder for the {} socket can be made in /tmp ({}); use --no-steps", name, std::strerror(errno));
   path_ = folder_ + "/" + name;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-  descriptor_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor_ < 0 || bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    int error = errno;
+  if (const int error = bind_to(address)) {
     rmdir(folder_.c_str());
     fail("the socket '{}' cannot be made ({}); use --no-steps", path_, std::strerror(error));
   }
 }
 
+DatagramSocket::DatagramSocket(const At& place) : path_(place.path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.empty() || path_.size() >= sizeof address.sun_path)
+    fail_input("the socket path '{}' is empty or longer than {} bytes; give a shorter one", path_,
+               sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  if (const int error = bind_to(address))
+    fail_input("the socket '{}' cannot be made ({}); name a file that does not exist yet", path_,
+               std::strerror(error));
+}
+
+int DatagramSocket::bind_to(const sockaddr_un& address) {
+  descriptor_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor_ < 0) return errno;
+  return bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
 DatagramSocket::~DatagramSocket() {
   close(descriptor_);
   unlink(path_.c_str());
-  rmdir(folder_.c_str());
+  if (!folder_.empty()) rmdir(folder_.c_str());
 }
 
 bool DatagramSocket::Sender::operator==(const Sender& other) const {

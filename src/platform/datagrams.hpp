@@ -14,6 +14,11 @@ class DatagramSocket {
  public:
   // Made as `name` in a fresh folder only the user may enter. Error where no socket can be made.
   explicit DatagramSocket(const std::string& name);
+  // Made at `path`, where nothing may be yet; InputError where that cannot be done.
+  struct At {
+    std::string path;
+  };
+  explicit DatagramSocket(const At& place);
   ~DatagramSocket();
   DatagramSocket(const DatagramSocket&) = delete;
   DatagramSocket& operator=(const DatagramSocket&) = delete;
@@ -32,6 +37,7 @@ class DatagramSocket {
   int send(const Sender& to, std::string_view text) const;
 
  private:
+  int bind_to(const sockaddr_un& address);
   std::string folder_, path_;
   std::array<char, 1024> buffer_{};
   int descriptor_ = -1;

@@ -74,7 +74,7 @@ Guarding::Guarding(const GuardOptions& options)
     : options_(with_record(options)),
       server_(options.serve),
       signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}),
-      target_({.command = options.command, .pid = options.pid, .roots = options.roots}),
+      target_({.command = options.command, .pid = options.pid, .socket = {}, .roots = options.roots}),
       log_(options_.out),
       guard_(options.policy),
       shrink_(log_, options.policy.shrink_patience) {

@@ -17,6 +17,8 @@ Target::Target(const TargetOptions& options)
                options.advice);
   if (stat->state == 'Z')
     fail_input("process {} has ended already (a zombie its parent has not collected)", pid_);
+  if (!options.socket.empty())
+    socket_ = std::make_unique<observe::StepSocket>(platform::DatagramSocket::At{options.socket});
 }
 
 void Target::launch(const Launch& how) {

@@ -21,6 +21,7 @@ namespace plimsoll::watch {
 struct TargetOptions {
   std::vector<std::string> command;  // else `pid`
   int pid = 0;
+  std::string socket;  // where a process attached to sends its steps; empty: nowhere
   proc::Roots roots;
   std::string_view advice = "";  // ends the refusal of a process that is not there
 };

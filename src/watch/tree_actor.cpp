@@ -41,7 +41,8 @@ void TreeActor::pause(double now, const guard::Decision& decision) {
   write_to(text, "{} process{} stopped in {} passes", result.stopped, result.stopped == 1 ? "" : "es",
            result.passes);
   if (result.denied)
-    write_to(text, "{} stopped; {} belong to other users and cannot be signalled: run as their user or as root",
+    write_to(text,
+             "{} stopped; {} belong to other users and cannot be signalled: run as their user or as root",
              result.stopped, result.denied);
   else if (!result.complete)
     write_to(text, "{} stopped, but new ones appear faster than they can be stopped", result.stopped);

@@ -20,6 +20,7 @@
 #include "watch/program_output.hpp"
 #include "watch/recorder.hpp"
 #include "watch/target.hpp"
+#include "watch/verdict_reply.hpp"
 
 namespace plimsoll::watch {
 namespace {
@@ -99,6 +100,7 @@ Watch::Watch(const WatchOptions& options)
                                           : std::make_unique<observe::StepPattern>(options.step_regex)),
       target_({.command = options.command,
                .pid = options.find_training ? found_training(options, console_) : options.pid,
+               .socket = options.socket,
                .roots = options.roots,
                .advice = ", or use --find-training"}) {
   if (!options_.out.empty() || server_.serving()) {
@@ -225,7 +227,9 @@ void Watch::wait_until(double time) {
                                  output_ ? output_->output() : platform::Awaited{},
                                  output_ ? output_->error() : platform::Awaited{}};
     if (!platform::wait_for(waits, std::min(left, 60.0))) continue;
-    if (waits[1].ready) target_.socket()->drain([this](const observe::Recognised& event) { take(event); });
+    if (waits[1].ready)
+      target_.socket()->drain([this](const observe::Recognised& event) { take(event); },
+                              [this] { return verdict_reply(judge_.current(), sampler_->latest().bytes); });
     if (output_) output_->advance(waits[2].ready, waits[3].ready);
     if (!waits[0].ready) continue;
     const Stop before = stop_;

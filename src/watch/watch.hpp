@@ -24,6 +24,7 @@ struct WatchOptions {
   std::string step_regex;
   std::optional<Size> limit;  // the line; else the control group's or the machine's
   std::string out;            // run file; empty: none
+  std::string socket;         // with `pid`: where the program sends its steps; empty: nowhere
   bool fail_on_leak = false, json = false, all = false, quiet = false;
   ProfileOptions profile;
   live::ServeOptions serve;
