@@ -22,14 +22,14 @@ DatagramSocket::DatagramSocket(const std::string& name) {
     folder_.clear();
   }
   if (folder_.empty())
-    fail("no folder for the {} socket can be made in /tmp ({}); use --no-steps", name, std::strerror(errno));
+    fail("cannot create a folder for the {} socket in /tmp ({}); use --no-steps", name, std::strerror(errno));
   path_ = folder_ + "/" + name;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   descriptor_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0 || bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     int error = errno;
     rmdir(folder_.c_str());
-    fail("the socket '{}' cannot be made ({}); use --no-steps", path_, std::strerror(error));
+    fail("cannot create the socket '{}' ({}); use --no-steps", path_, std::strerror(error));
   }
 }
 
