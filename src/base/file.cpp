@@ -55,7 +55,7 @@ int may_write(const std::filesystem::path& path) { return ::access(path.c_str(),
 
 std::filesystem::path make_temporary_folder(const std::filesystem::path& start) {
   std::string name = start.string() + "XXXXXX";
-  if (!::mkdtemp(name.data())) fail("no temporary folder can be made as '{}': {}", name, error_text(errno));
+  if (!::mkdtemp(name.data())) fail("cannot create a temporary folder '{}': {}", name, error_text(errno));
   return name;
 }
 

@@ -1,4 +1,4 @@
-// What counts as the memory of a process or a tree, wherever it is measured, recorded, judged or shown.
+// Defines what counts as the memory of a process or a tree, wherever it is measured, recorded, judged or shown.
 #pragma once
 #include <cstdint>
 

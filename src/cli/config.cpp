@@ -1,4 +1,4 @@
-// `plimsoll config`: every setting, its value and which source won.
+// `plimsoll config`: shows every setting, its value and its source.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

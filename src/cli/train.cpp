@@ -109,7 +109,7 @@ void print_text(const TrainResult& r) {
                                                      r.cross_entropy, r.loss - r.cross_entropy)
                                        : "");
   if (r.rss_after_warmup > 0)  // 0: no step was left to do
-    fmt::print("Memory: {} after warm-up, {} at the end, {} at most{}\n", format_bytes(r.rss_after_warmup),
+    fmt::print("Memory: {} after warm-up, {} at the end, {} peak{}\n", format_bytes(r.rss_after_warmup),
                format_bytes(r.rss_end), format_bytes(r.rss_peak),
                r.allocations_after_warmup
                    ? fmt::format("; {} allocations after warm-up", format_count(*r.allocations_after_warmup))

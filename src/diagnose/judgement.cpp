@@ -72,7 +72,7 @@ std::string named(const Culprit& culprit, size_t members) {
   if (culprit.pool)
     return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members,
                        culprit.name, 100 * culprit.share);
-  return fmt::format("The growth is in {} (pid {}, {}), which carries {:.0f} % of it.", culprit.name,
+  return fmt::format("The growth is in {} (pid {}, {}), which accounts for {:.0f} % of it.", culprit.name,
                      culprit.id.pid,
                      culprit.role == ProcessRole::worker ? "one of a worker pool" : role_name(culprit.role),
                      100 * culprit.share);

@@ -87,7 +87,7 @@ RecordedRun read_run(const std::string& path) {
     run.history.add(replay.at(row.time));
   }
   if (run.tree.size() == 0)
-    fail_input("{}: holds no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
+    fail_input("{}: contains no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
                path);
   for (const StepRow& row : reader.steps())
     if (row.time >= from) run.steps.see(row.time, double(row.step));

@@ -1,6 +1,6 @@
-// The one description of every key of the policy. From a row follow its flag (--pause-bound), its environment
-// variable (PLIMSOLL_PAUSE_BOUND), its TOML key (pause_bound), its check, its help and its line in
-// docs/guard.md. The trainer and `plimsoll guard` share it.
+// Describes every key of the policy once. Its flag (--pause-bound), environment variable
+// (PLIMSOLL_PAUSE_BOUND), TOML key (pause_bound), validation, help and documentation in docs/guard.md follow
+// from its row. The trainer and `plimsoll guard` share it.
 #pragma once
 #include <functional>
 #include <map>

@@ -1,5 +1,5 @@
-// The watcher's side of profiling: a private folder for the processes' files, what a launched program needs in its
-// environment, and a look at every file at each sample.
+// The watcher's side of profiling: a private folder for the files of the processes, the environment that a
+// launched program needs, and a reading of every file at each sample.
 #pragma once
 #include <cstdint>
 #include <deque>

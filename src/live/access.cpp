@@ -12,7 +12,7 @@ namespace {
 
 uint16_t parse_port(std::string_view text, const std::string& whole) {
   const auto port = text::number<uint16_t>(text);
-  if (!port) fail_input("--serve {}: '{}' is no port; write it like 127.0.0.1:8080", whole, text);
+  if (!port) fail_input("--serve {}: '{}' is not a port; write it like 127.0.0.1:8080", whole, text);
   return *port;
 }
 
@@ -48,7 +48,7 @@ Endpoint parse_endpoint(const ServeOptions& options) {
     std::string_view rest = std::string_view(text).substr(std::min(close + 1, text.size()));
     if (rest.starts_with(':')) port = rest.substr(1);
     if (close == text.size() || !platform::is_ipv6(address) || (!rest.empty() && !rest.starts_with(':')))
-      fail_input("--serve {} is no address; write it like [::1]:8080", text);
+      fail_input("--serve {} is not an address; write it like [::1]:8080", text);
   } else if (!platform::is_ipv6(text) && text.find(':') != std::string::npos) {
     const size_t colon = text.rfind(':');
     address = std::string_view(text).substr(0, colon), port = std::string_view(text).substr(colon + 1);
@@ -57,7 +57,7 @@ Endpoint parse_endpoint(const ServeOptions& options) {
   if (address == "localhost") address = "127.0.0.1";
   if (!address.empty()) endpoint.address = address;
   if (!platform::is_ipv4(endpoint.address) && !platform::is_ipv6(endpoint.address))
-    fail_input("--serve {} is no numeric address; write it like 127.0.0.1:8080 or 0.0.0.0:8080", text);
+    fail_input("--serve {} is not a numeric address; write it like 127.0.0.1:8080 or 0.0.0.0:8080", text);
   if (!port.empty()) endpoint.port = parse_port(port, text);
   endpoint.loopback = platform::is_loopback(endpoint.address);
   if (!options.token.empty()) check_token(options.token);

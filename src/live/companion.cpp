@@ -20,7 +20,7 @@ Companion::Companion(const ServeOptions& options) {
   Listening listening = listen_on(parse_endpoint(options));
   int ends[2];
   if (const int code = platform::make_packet_pair(ends))
-    fail("[serve] no socket pair can be made ({})", error_text(code));
+    fail("[serve] cannot create a socket pair ({})", error_text(code));
   const int code = platform::run_detached(
       {.name = "plimsoll-serve", .nice = below_the_run, .keep = {listening.descriptor, ends[1]}},
       [&] { serve_followed(listening, options.token, ends[1]); });
@@ -28,7 +28,7 @@ Companion::Companion(const ServeOptions& options) {
   platform::close_socket(listening.descriptor);
   if (code) {
     platform::close_socket(ends[0]);
-    fail("[serve] no process for serving can be made ({})", error_text(code));
+    fail("[serve] cannot start the server process ({})", error_text(code));
   }
   control_ = ends[0];
   url_ = listening.url;
@@ -39,7 +39,7 @@ void Companion::follow(const std::filesystem::path& record, bool remove_after) {
   std::error_code ignored;
   const std::string message =
       (remove_after ? "-" : "+") + std::filesystem::absolute(record, ignored).string();
-  // Nobody there any more is no reason to stop a run.
+  // If the server is gone, the run continues.
   size_t sent = 0;
   platform::send(control_, message, false, sent);
 }

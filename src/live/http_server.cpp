@@ -154,11 +154,11 @@ void HttpServer::receive(Connection& connection) {
   const ParsedRequest parsed = parse_request({connection.input, connection.received});
   if (parsed.status == 0) return;
   if (parsed.status != 200)
-    return answer(connection, plain(parsed.status, "refused: not a request this server takes\n"), true);
+    return answer(connection, plain(parsed.status, "refused: unsupported request\n"), true);
   const HttpRequest& request = parsed.request;
   HttpResponse response = handler_(request);
   if (response.stream && streams() >= limits_.streams)
-    response = plain(503, "as many live pages as can be served are open; close one\n");
+    response = plain(503, "too many live pages are open; close one\n");
   answer(connection, response, request.method != "HEAD");
 }
 
@@ -228,7 +228,7 @@ void HttpServer::drop_late() {
     if (connection.state == State::free || connection.state == State::streaming || time < connection.deadline)
       continue;
     if (connection.state == State::reading && connection.received)
-      answer(connection, plain(408, "the request did not end in time\n"), true);
+      answer(connection, plain(408, "the request timed out\n"), true);
     else
       drop(connection);
   }

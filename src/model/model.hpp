@@ -1,5 +1,5 @@
-// What a family of models is: parameters in a graph, and the nodes of a forward pass, of logits, and of one token of
-// generation. Everything else (loss, backward pass, optimizer, memory) is made from those nodes.
+// The interface of a family of models: parameters in a graph, and the nodes of a forward pass, of logits, and of
+// one token of generation. Everything else (loss, backward pass, optimizer, memory) is derived from those nodes.
 //
 //   Graph graph;
 //   auto model = make_model(graph, {.family = "gpt2", .layers = 2});   // families.hpp

@@ -22,12 +22,12 @@ DatagramSocket::DatagramSocket(const std::string& name) {
     folder_.clear();
   }
   if (folder_.empty())
-    fail("no folder for the {} socket can be made in /tmp ({}); use --no-steps", name, std::strerror(errno));
+    fail("cannot create a folder for the {} socket in /tmp ({}); use --no-steps", name, std::strerror(errno));
   path_ = folder_ + "/" + name;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   if (const int error = bind_to(address)) {
     rmdir(folder_.c_str());
-    fail("the socket '{}' cannot be made ({}); use --no-steps", path_, std::strerror(error));
+    fail("cannot create the socket '{}' ({}); use --no-steps", path_, std::strerror(error));
   }
 }
 

@@ -1,4 +1,4 @@
-// A datagram socket with a path of its own that other programs write to, and the sender of each message to answer to.
+// A datagram socket with its own path that other programs write to, and the sender of each message for replies.
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-// Standard streams and other open descriptors: writing to them, waiting for them, and what kind they are.
+// Standard streams and other open descriptors: writing to them, waiting for them, and determining their kind.
 #pragma once
 #include <span>
 #include <string_view>

@@ -1,5 +1,5 @@
-// A helper process beside this one: it is nobody's child, keeps no descriptor it was not given, and does not hear the
-// terminal's signals.
+// A helper process beside this one: it is not a child of any process of ours, keeps only the descriptors it
+// was given, and does not receive the terminal's signals.
 #pragma once
 #include <functional>
 

@@ -46,7 +46,7 @@ bool process_lives(int pid) { return kill(pid, 0) == 0 || errno == EPERM; }
 
 double seconds_since_process_start() {
   const auto stat = proc::Files().stat(getpid());
-  if (!stat) fail("/proc does not say when this process began; is it mounted?");
+  if (!stat) fail("cannot read the start time of this process from /proc; is it mounted?");
   return boot_seconds() - double(stat->id.start_ticks) / proc::ticks_per_second();
 }
 

@@ -1,4 +1,4 @@
-// What the kernel says about the machine, and about this process on it.
+// Information from the kernel about the machine and about this process.
 #pragma once
 #include <cstdint>
 #include <filesystem>

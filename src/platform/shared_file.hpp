@@ -1,4 +1,4 @@
-// Files that two processes share: one read at any offset while the other writes it, one held locked to say "I live".
+// Files shared by two processes: one is read while the other writes it, one is locked as a sign of life.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -103,7 +103,7 @@ int make_packet_pair(int ends[2]) {
 }
 
 Poller::Poller() : descriptor_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (descriptor_ < 0) fail("no epoll can be made ({})", std::strerror(errno));
+  if (descriptor_ < 0) fail("cannot create an epoll instance ({})", std::strerror(errno));
   ready_.reserve(most_ready);
 }
 Poller::~Poller() { close(descriptor_); }

@@ -1,4 +1,4 @@
-// Stream sockets without blocking: listening on a numeric address, moving bytes, and waiting for many at once.
+// Non-blocking stream sockets: listening on a numeric address, transferring bytes, and waiting for many at once.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -138,7 +138,7 @@ EventFile::EventFile(const std::filesystem::path& folder) {
     code = file_.create(path_);
   }
   if (code)
-    fail_input("[tensorboard] cannot write {}: {}; give a folder that may be written", path_.string(),
+    fail_input("[tensorboard] cannot write {}: {}; give a writable folder", path_.string(),
                error_text(code));
   Message<64> first;
   first.real(event::wall_time, wall_time());

@@ -1,6 +1,6 @@
-// `--tensorboard FOLDER`: an event file that TensorBoard reads. A record is a TFRecord frame around a protocol-buffer
-// Event: a scalar or a text, with its step and time. Each is appended whole, so a reader never sees half of one. No
-// allocation, no throw after opening.
+// `--tensorboard FOLDER`: an event file that TensorBoard reads. A record is a TFRecord frame around a
+// protocol-buffer Event: a scalar or a text, with its step and time. Each is appended with a single write, so
+// a reader never sees half of one. Nothing allocates or throws after opening.
 //
 //   EventFile events("runs/board");
 //   events.scalar("train/loss", 100, 2.31);

@@ -44,7 +44,7 @@ class Line {
 
 MetricsFile::MetricsFile(const std::filesystem::path& path) {
   if (const int code = file_.open(path))
-    fail_input("[metrics] cannot write {}: {}; give a file in a folder that may be written", path.string(),
+    fail_input("[metrics] cannot write {}: {}; give a file in a writable folder", path.string(),
                error_text(code));
   if (file_.last('\n') != '\n') append("\n", 1);
 }

@@ -1,5 +1,5 @@
-// What an element is. f32 is what everything computes in; bf16 and f16 are ways to store weights, widened where they are
-// read. Only plain types here: the fast kernels include this.
+// Element types. All computation is in f32; bf16 and f16 are storage formats for weights, which are widened
+// when they are read. Only plain types here: the fast kernels include this.
 #pragma once
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-// Whether numbers are numbers.
+// Checks whether numbers are finite.
 #pragma once
 #include "tensor/dtype.hpp"
 

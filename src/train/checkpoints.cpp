@@ -48,7 +48,7 @@ bool Checkpoints::save(uint64_t iteration) {
   if (handed_over_ == iteration) return true;
   if (!is_finite()) return false;
   tell_.phase("checkpoint");
-  report_error("; the run goes on, earlier checkpoints are intact");
+  report_error("; the run continues, earlier checkpoints are intact");
   // Best by the newest evaluation: a checkpoint is the best one if it holds the parameters that were evaluated best.
   store_.save(iteration, state_.write(iteration, best_loss_, best_step_), best_step_ == iteration);
   handed_over_ = iteration;

@@ -1,6 +1,6 @@
-// A way to compute a step: how its windows are cut, what the backward pass makes again, how many rows of logits are
-// held at once, and whether a checkpoint is copied before it is written. Ways differ in memory and time; the
-// mathematics is the same. The settings hold what the user said about it, a `Way` what that comes to.
+// A way to compute a step: how its windows are split, what the backward pass recomputes, how many rows of
+// logits are held at once, and whether a checkpoint is copied before it is written. Ways differ in memory and
+// time; the mathematics is the same. The settings hold the user's request, a `Way` the resulting choice.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// A series of any length in bounded memory: buckets of equally many values. Two neighbours become one whenever the
-// bound is reached, so old and new are kept at the same resolution, and a run of weeks costs what a run of minutes does.
+// A series of any length in bounded memory: buckets with equal numbers of values. Adjacent buckets are merged
+// whenever the bound is reached, so old and new values have the same resolution.
 #pragma once
 #include <cstddef>
 #include <span>

@@ -1,5 +1,5 @@
-// A series of bytes over time in bounded memory, as it is kept for every process: the lowest and highest value of each
-// stretch. CompactSeries is what the verdict makes of one, with what it needs to find the floor under noise.
+// A series of bytes over time in bounded memory, kept for every process: the lowest and highest value of each
+// interval. The verdict derives a CompactSeries from it, with what it needs to find the floor under noise.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a watch shows while it runs: the tree at the bottom of a terminal, elsewhere a line now and then.
+// What a watch shows while it runs: the tree at the bottom of a terminal, otherwise an occasional line.
 #pragma once
 #include <string>
 

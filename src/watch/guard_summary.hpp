@@ -1,4 +1,4 @@
-// What a guard did, as the JSON of docs/guard.md.
+// The actions of a guard as the JSON of docs/guard.md.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -104,8 +104,8 @@ Guarding::Guarding(const GuardOptions& options)
   }
   if (!platform::become_vigilant().locked)
     log_.say(0, "note",
-             "memory is not locked (it may be with root or a higher `ulimit -l`): under pressure this guard "
-             "can be late");
+             "memory could not be locked (run as root or raise `ulimit -l`): under pressure the guard "
+             "may react late");
 }
 
 void Guarding::launch() {
@@ -188,7 +188,7 @@ void Guarding::take_signals() {
       if (target_.child()) target_.child()->send(arrived->signal);
       continue;
     }
-    // Whoever ends us must find nobody stopped; what is stopped could not even hear the signal.
+    // No process may stay stopped when we end; a stopped process could not even receive the signal.
     actor_->release();
     guard_.no_more_pauses();
     target_.pass_on(*arrived);

@@ -1,4 +1,4 @@
-// What the guard decides by: the memory limit nearest to being reached, a line of the user's own included.
+// Reads what the guard decides by: the memory limit closest to being reached, including a line given by the user.
 #pragma once
 #include "guard/guard.hpp"
 #include "observe/process.hpp"

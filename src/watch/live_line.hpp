@@ -1,4 +1,4 @@
-// A watch in one line, for where there is no terminal to draw on.
+// A watch in one line, for output that is not a terminal.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a launched program prints: passed on byte for byte, and read along for steps and phases.
+// The output of a launched program: forwarded byte for byte, and scanned for steps and phases.
 #pragma once
 #include <functional>
 #include <memory>

@@ -7,13 +7,13 @@ namespace plimsoll::watch {
 void ShrinkRequest::ask(double time, const guard::Decision& decision, size_t reached, bool dry_run) {
   open_ = log_.add(time, decision, dry_run ? "would ask to shrink" : "asked to shrink", 0);
   asked_ = time, used_then_ = decision.used;
-  if (reached == 0) close(time, "nobody listens any more");
+  if (reached == 0) close(time, "no listener is left");
 }
 
 void ShrinkRequest::answered(double time, uint64_t given_back) {
   if (!open_) return;
   std::array<char, 160> text;
-  write_to(text, "{} given back, after {}", format_bytes(given_back), format_duration(time - asked_));
+  write_to(text, "{} released after {}", format_bytes(given_back), format_duration(time - asked_));
   close(time, text.data());
 }
 

@@ -1,4 +1,4 @@
-// A request to give memory back, from the asking to its answer or the end of patience.
+// A request to release memory, from asking until it is answered or times out.
 #pragma once
 #include "watch/action_log.hpp"
 

@@ -1,4 +1,4 @@
-// How fast a guarded program's steps go, as far as it tells them.
+// How fast a guarded program's steps are, if it reports them.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// The steps and phases a watched program says it has reached: one count out of many sources, in bounded memory.
+// The steps and phases reported by a watched program: one count from many sources, in bounded memory.
 #pragma once
 #include <optional>
 #include <string>

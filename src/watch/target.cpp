@@ -12,11 +12,11 @@ Target::Target(const TargetOptions& options)
   if (!command_.empty()) return;
   const auto stat = files_.stat(pid_);
   if (!stat)
-    fail_input("there is no process {}{}; see `ps` for those there are{}", pid_,
+    fail_input("there is no process {}{}; see `ps` for the running processes{}", pid_,
                files_.hides_processes() ? " to be seen (/proc hides processes of other users)" : "",
                options.advice);
   if (stat->state == 'Z')
-    fail_input("process {} has ended already (a zombie its parent has not collected)", pid_);
+    fail_input("process {} has already ended (it is a zombie that its parent has not reaped)", pid_);
   if (!options.socket.empty())
     socket_ = std::make_unique<observe::StepSocket>(platform::DatagramSocket::At{options.socket});
 }

@@ -1,4 +1,4 @@
-// What both programs do alike: attach to a process or launch a command, with the socket it may tell its steps to.
+// Attaches to a process or launches a command, with a socket to report steps to; shared by watch and guard.
 //
 //   Target target({.command = {}, .pid = 4711});   // refused where there is no such process
 //   Target target({.command = {"make"}});          // starts nothing yet

@@ -1,5 +1,5 @@
-// What of a watched tree is judged: the series of the whole, the history of each process. Looks at the verdict while
-// samples arrive and judges everything once more at the end.
+// What is judged of a watched tree: the series of the whole and the history of each process. Evaluates the
+// verdict while samples arrive and judges everything again at the end.
 #pragma once
 #include <deque>
 #include <memory>

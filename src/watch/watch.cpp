@@ -37,7 +37,7 @@ int found_training(const WatchOptions& options, const Console& console) {
   const proc::Files files(options.roots);
   const auto candidates = observe::find_training(files);
   if (candidates.empty())
-    fail_input("no running process looks like training{}; name one with --pid",
+    fail_input("no running process looks like training{}; give one with --pid",
                files.hides_processes() ? " (and /proc hides processes of other users)" : "");
   console.say(observe::describe_candidates(candidates));
   return candidates.front().pid;
@@ -121,7 +121,7 @@ Watch::Watch(const WatchOptions& options)
 }
 
 void Watch::launch() {
-  ignore_broken_pipes();  // a reader of ours that goes away is seen at the write
+  ignore_broken_pipes();  // a reader that closes its end is noticed at the write
   if (options_.profile.on)
     profiling_ = std::make_unique<Profiling>(target_.files(), options_.profile, options_.out);
   target_.launch({.pipes = options_.steps,
@@ -146,7 +146,7 @@ void Watch::take(const observe::Recognised& event) {
 
 void Watch::notice_gap(double time) {
   if (const double slept = clock_.slept(); slept > 0)
-    note(fmt::format("the machine slept for {} at {}; that time is not counted", format_duration(slept),
+    note(fmt::format("the machine was suspended for {} at {}; that time is not counted", format_duration(slept),
                      format_duration(time)));
   else if (last_sample_ >= 0 && time - last_sample_ > std::max(5.0, 5 * options_.interval))
     note(fmt::format("no samples for {} before {} (plimsoll was stopped or the machine was busy)",
@@ -164,7 +164,7 @@ void Watch::notice_left_behind(const observe::Snapshot& snapshot) {
   if (console_.quiet() || said_left_behind_ || !target_.exit_code() || tree_ended(snapshot)) return;
   said_left_behind_ = true;
   console_.say(
-      fmt::format("plimsoll: the command has ended with {}; processes it left behind are watched on\n",
+      fmt::format("plimsoll: the command has ended with {}; watching continues for the processes it left behind\n",
                   *target_.exit_code()));
 }
 
@@ -289,7 +289,7 @@ diagnose::Judgement Watch::judge(double until) {
   judging.steps = steps_.marks();
   if (denied_)
     note(fmt::format(
-        "PSS of {} process{} may not be read: RSS is used, which counts shared pages more than once", denied_,
+        "PSS of {} process{} cannot be read: RSS is used, which counts shared pages more than once", denied_,
         denied_ == 1 ? "" : "es"));
   diagnose::Judgement judgement = judge_.judge(judging, until);
   verdict::Verdict& v = judgement.verdict;
@@ -297,7 +297,7 @@ diagnose::Judgement Watch::judge(double until) {
   // Others use the machine too: what is available may end before the limit is reached.
   if (v.kind == verdict::Kind::leak && v.seconds_to_limit && v.rate > 0 && system_.available > 0 &&
       double(system_.available) / v.rate < *v.seconds_to_limit)
-    note(fmt::format("what the machine has available now lasts for {} at this rate",
+    note(fmt::format("the machine's available memory lasts for {} at this rate",
                      format_duration(double(system_.available) / v.rate)));
   return judgement;
 }

@@ -41,7 +41,7 @@ TEST(ShrinkRequest, NobodyListens) {
   ShrinkRequest request(log, 5);
   request.ask(1, shrink(1), 0, true);
   EXPECT_STREQ(log.actions().back().what.data(), "would ask to shrink");
-  EXPECT_EQ(effect(log), "nobody listens any more");
+  EXPECT_EQ(effect(log), "no listener is left");
 }
 
 }  // namespace

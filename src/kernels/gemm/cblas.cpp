@@ -1,4 +1,4 @@
-// Any library with the CBLAS interface: OpenBLAS, BLIS, MKL, Accelerate. Told to keep to the calling thread.
+// Any library with the CBLAS interface: OpenBLAS, BLIS, MKL, Accelerate. It is restricted to the calling thread.
 #include <cstdlib>
 #include <string>
 #include <type_traits>

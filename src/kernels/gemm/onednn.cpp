@@ -1,5 +1,6 @@
-// oneDNN's sgemm through its C interface. Its OpenMP runtime is told to use one thread before it is loaded: the pool
-// is ours. It allocates inside a product, so a run with this backend is not free of allocations.
+// oneDNN's sgemm through its C interface. Its OpenMP runtime is limited to one thread before it is loaded,
+// because threads come from our own pool. It allocates inside a product, so a run with this backend is not
+// free of allocations.
 #include <cstdlib>
 #include <string>
 #include <type_traits>
