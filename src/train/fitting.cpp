@@ -16,10 +16,6 @@
 namespace plimsoll {
 namespace {
 
-// The keys of the policy that are settings of a run, too.
-constexpr const char* shared[] = {"max_memory", "memory_threshold_percentage", "memory_leak_threshold_mb",
-                                  "batch_size_reduction_factor"};
-
 // Rounded down to what people write.
 uint64_t whole_megabytes(uint64_t bytes) { return bytes / 1'000'000 * 1'000'000; }
 
@@ -29,18 +25,25 @@ std::optional<guard::Policy> guard_policy(const Settings& settings) {
   if (settings.guard == "off") return std::nullopt;
   guard::PolicySources sources;
   sources.file = settings.policy;
-  // What a setting says wins over the file; one left at its default leaves the file its word.
-  for (const char* name : shared)
-    if (std::string text = text_of(*find_setting(name), settings);
-        text != text_of(*find_setting(name), Settings{}))
-      sources.command_line[name] = std::move(text);
+  // A variable that is a setting's, too, has had its say there.
   sources.environment = [](const char* name) -> const char* {
-    const bool seen = std::any_of(std::begin(shared), std::end(shared), [&](const char* key) {
-      return guard::find_policy_key(key)->environment() == name;
-    });
-    return seen ? nullptr : std::getenv(name);
+    const auto settings = settings_table();
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const Setting& setting) { return setting.environment() == name; })
+               ? nullptr
+               : std::getenv(name);
   };
-  guard::Policy policy = guard::resolve_policy(sources);
+  guard::Policy policy = guard::read_policy(sources);
+  // What a setting says wins over the file; one left at its default leaves the file its word.
+  const Settings usual;
+  const auto overrule = [&](auto said, auto& value) {
+    if (settings.*said != usual.*said) value = settings.*said;
+  };
+  overrule(&Settings::max_memory, policy.max_memory);
+  overrule(&Settings::memory_threshold_percentage, policy.memory_threshold_percentage);
+  overrule(&Settings::memory_leak_threshold_mb, policy.memory_leak_threshold_mb);
+  overrule(&Settings::batch_size_reduction_factor, policy.batch_size_reduction_factor);
+  guard::validate(policy);
   // A step cannot be left faster than a micro-batch ends: looking as often as the fastest program could fill memory
   // would cost more than it gives.
   policy.fastest_fill = 1e9;
