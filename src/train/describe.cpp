@@ -48,6 +48,9 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
 
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
   record.clear_plan();
+  record.plan_role({"total", int64_t(plan.total)});
+  for (size_t role = 0; role < plan.by_role.size(); ++role)
+    if (plan.by_role[role]) record.plan_role({role_name(Role(role)), int64_t(plan.by_role[role])});
   const int64_t nodes = graph.lists().empty() ? 0 : int64_t(graph.lists()[0].nodes().size());
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
