@@ -8,9 +8,9 @@
 #include "cli/serve_flags.hpp"
 #include "cli/settings_flags.hpp"
 #include "live/companion.hpp"
-#include "report/verdict_json.hpp"
 #include "train/guard_json.hpp"
 #include "train/trainer.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -71,7 +71,7 @@ void print_json(const TrainResult& r) {
       {"out", r.folder},
       {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},
-      {"verdict", report::verdict_json(r.verdict)}};
+      {"verdict", verdict::to_json({r.verdict, {}})}};
   fmt::print("{}\n", out.dump());
 }
 

@@ -58,13 +58,13 @@ KeptRun::KeptRun(const RunReader& reader, std::string name) {
   data_.sessions = reader.sessions();
   data_.configuration = reader.configuration();
   data_.plan = reader.plan();
+  data_.plan_roles = reader.plan_roles();
   data_.sites = reader.sites();
-  // A resumed run is a process of its own: what is judged begins with it.
-  data_.from = data_.sessions.size() > 1 ? data_.sessions.back().time : 0;
+  data_.from = data_.session_begin();
 }
 
-void KeptRun::judge(std::string verdict, double line) {
-  data_.verdict = std::move(verdict);
+void KeptRun::judge(verdict::Judgement judgement, double line) {
+  data_.judgement = std::move(judgement);
   data_.line = line;
 }
 
@@ -112,13 +112,13 @@ report::RunData KeptRun::take(const RunTail::News& news) {
 
 void KeptRun::bound() {
   thin(data_.memory, most_rows, [](const RunReader::Memory& row) {
-    return Measures{0, known_or_nan(report::footprint(row)), known_or_nan(row.rss)};
+    return Measures{0, known_or_nan(footprint(row)), known_or_nan(row.rss)};
   });
   thin(data_.steps, most_rows, [](const StepRow& row) {
     return Measures{0, row.loss, row.iterations_per_second};
   });
   thin(data_.samples, most_samples, [](const ProcessSampleRow& row) {
-    return Measures{row.process, known_or_nan(report::footprint(row)), known_or_nan(row.rss)};
+    return Measures{row.process, known_or_nan(footprint(row)), known_or_nan(row.rss)};
   });
   drop_oldest(data_.evaluations, most_others);
   drop_oldest(data_.phases, most_others);

@@ -16,7 +16,6 @@
 #include "record/metrics_file.hpp"
 #include "record/run_record.hpp"
 #include "record/sqlite_heap.hpp"
-#include "report/verdict_json.hpp"
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/evaluate.hpp"
@@ -26,6 +25,7 @@
 #include "train/progress.hpp"
 #include "train/settings_json.hpp"
 #include "train/smaller_steps.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll {
 namespace {
@@ -418,7 +418,7 @@ TrainResult Trainer::finish(TrainResult::End end, uint64_t iterations) {
   result.distrust_lambda = settings_.distrust_lambda;
   result.rss_peak = memory_.peak();
   result.verdict = judge_self();
-  record_->verdict(report::verdict_json(result.verdict).dump());
+  record_->verdict(verdict::to_text({result.verdict, {}}));
   record_->commit();
   return result;
 }

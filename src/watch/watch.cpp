@@ -421,7 +421,8 @@ int Watch::finish() {
     profiling_->look(now());
     sites = profiling_->report(v, until);
   }
-  std::string json = report::final_json(judgement, history_, until, options_.all, sites ? &*sites : nullptr);
+  const std::string json =
+      report::final_line(judgement, history_, until, options_.all, sites ? &*sites : nullptr);
   if (recorder_ && sites) recorder_->sites(*sites, until);
   if (recorder_) recorder_->finish(judgement, json, until);
 
