@@ -2,6 +2,7 @@
 // their place, so the whole state of reading is the number of the next one.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@
 namespace plimsoll {
 
 class SampleCorpus;
+
+// Hears, every MB or so, how many bytes of how many have been read while data is opened. May throw to give up.
+using ReadingProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 enum class Split : uint64_t { train = 0, validation = 1 };
 
