@@ -13,7 +13,7 @@ namespace {
 struct Candidate {
   const verdict::Series* series = nullptr;
   const Lifetime* life = nullptr;  // null: a pool
-  const Pool* pool = nullptr;
+  const WorkerPool* pool = nullptr;
   double slope = 0;
 };
 
@@ -30,7 +30,7 @@ std::vector<Candidate> candidates(const History& history, const Roles& roles, do
   };
   for (const auto& [id, life] : history.processes())
     if (!roles.pool_of(id)) consider({&life.series, &life, nullptr});
-  for (const Pool& pool : roles.pools)
+  for (const WorkerPool& pool : roles.pools)
     if (const auto& series = history.groups()[size_t(pool.group)].series)
       consider({series.get(), nullptr, &pool});
   std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.slope > b.slope; });
@@ -59,8 +59,8 @@ void name_culprit(Judgement& judgement, const Candidate& candidate, const Histor
   culprit.pid = judgement.culprit_id.pid;
   culprit.name = escape(history.processes().at(judgement.culprit_id).name);
   const auto role = judgement.roles.role.find(judgement.culprit_id);
-  culprit.role = role_name(culprit.pool                         ? Role::worker
-                           : role == judgement.roles.role.end() ? Role::other
+  culprit.role = role_name(culprit.pool                         ? ProcessRole::worker
+                           : role == judgement.roles.role.end() ? ProcessRole::other
                                                                 : role->second);
 }
 
@@ -68,9 +68,10 @@ std::string named(const verdict::Culprit& culprit, size_t members) {
   if (culprit.pool)
     return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members,
                        culprit.name, 100 * culprit.share);
-  return fmt::format(
-      "The growth is in {} (pid {}, {}), which carries {:.0f} % of it.", culprit.name, culprit.pid,
-      culprit.role == role_name(Role::worker) ? "one of a worker pool" : culprit.role, 100 * culprit.share);
+  return fmt::format("The growth is in {} (pid {}, {}), which accounts for {:.0f} % of it.", culprit.name,
+                     culprit.pid,
+                     culprit.role == role_name(ProcessRole::worker) ? "one of a worker pool" : culprit.role,
+                     100 * culprit.share);
 }
 
 }  // namespace
@@ -82,11 +83,11 @@ double floor_slope(const verdict::Series& series, double from, double until) {
   } lows[stretches];
   if (until <= from) return 0;
   for (size_t i = 0; i < series.size(); ++i) {
-    const verdict::Series::Bucket& bucket = series[i];
-    if (bucket.begin < from || bucket.begin > until) continue;
-    size_t stretch = std::min(stretches - 1, size_t((bucket.begin - from) / (until - from) * stretches));
+    const verdict::Series::Stretch& part = series[i];
+    if (part.begin < from || part.begin > until) continue;
+    size_t stretch = std::min(stretches - 1, size_t((part.begin - from) / (until - from) * stretches));
     Low& low = lows[stretch];
-    if (low.bytes < 0 || double(bucket.low) < low.bytes) low = {bucket.begin, double(bucket.low)};
+    if (low.bytes < 0 || double(part.low) < low.bytes) low = {part.begin, double(part.low)};
   }
   std::vector<double> slopes;
   for (size_t a = 0; a < stretches; ++a)

@@ -1,4 +1,4 @@
-// The verdict on a watched tree, and which process or pool carries the growth.
+// The verdict on a watched tree, and which process or pool is responsible for the growth.
 #pragma once
 #include <vector>
 

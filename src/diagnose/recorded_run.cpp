@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/footprint.hpp"
 
 namespace plimsoll::diagnose {
 namespace {
@@ -48,8 +49,8 @@ class Replay {
     const auto parent = index_.find(row.parent);
     process.parent = parent == index_.end() ? 0 : int(rows_[parent->second].pid);
     process.name = row.name, process.command = row.arguments;
-    process.rss = known(sample.rss), process.pss = known(sample.pss >= 0 ? sample.pss : sample.rss),
-    process.swap = known(sample.swap);
+    process.rss = known(sample.rss), process.swap = known(sample.swap);
+    process.pss = known(footprint(sample)) - process.swap;
     process.private_bytes = known(sample.private_bytes), process.shared = known(sample.shared);
     process.threads = int(known(sample.threads)), process.descriptors = int(sample.descriptors);
     process.cpu_seconds = std::isfinite(sample.cpu) ? sample.cpu : 0;
@@ -97,7 +98,7 @@ RecordedRun recorded_run(const RunRows& rows) {
 RecordedRun read_run(const std::string& path) {
   RecordedRun run = recorded_run(read_run_rows(path));
   if (run.tree.size() == 0)
-    fail_input("{}: holds no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
+    fail_input("{}: contains no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
                path);
   return run;
 }

@@ -1,6 +1,7 @@
-// The one description of every key of the policy (base/option.hpp says what follows from a row). The trainer
-// and `plimsoll guard` share it.
+// Describes every key of the policy once. Its flag, environment variable, TOML key, validation, help and
+// documentation in docs/guard.md follow from its row (base/option.hpp). The trainer and `plimsoll guard` share it.
 #pragma once
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -21,10 +22,10 @@ struct PolicySources {
   std::string file;                                 // TOML; empty: none
   // The value of an environment variable or null; empty counts as not set.
   Environment environment = [](const char* name) { return getenv(name); };
+  // What the caller knows as values already; it wins over all of the above.
+  std::function<void(Policy&)> given = {};
 };
-// Command line over environment over file over default; each value checked by itself.
-Policy read_policy(const PolicySources& sources);
-// The same, and the lines against each other.
+// Given values over command line over environment over file over default.
 Policy resolve_policy(const PolicySources& sources);
 
 }  // namespace plimsoll::guard

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/footprint.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 

@@ -153,14 +153,6 @@ struct BasicVerdict {
   Text json = {};
 };
 
-// What counts as memory of a run or a process: PSS where it was read, else RSS, and what was swapped out;
-// negative: not known.
-template <typename Row>
-int64_t footprint(const Row& row) {
-  const int64_t resident = row.pss >= 0 ? row.pss : row.rss;
-  return resident < 0 ? resident : resident + (row.swap > 0 ? row.swap : 0);
-}
-
 using ProcessRow = BasicProcess<std::string_view>;
 using PlanRow = BasicPlanValue<std::string_view>;
 using PlanRoleRow = BasicPlanRole<std::string_view>;

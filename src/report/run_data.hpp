@@ -1,9 +1,10 @@
-// Everything a report shows of a run, in plain rows: read from a run file, or filled by whoever watches one that
-// is still going on.
+// Everything a report shows of a run in plain rows, read from a run file or filled while a run is in
+// progress.
 #pragma once
 #include <optional>
 #include <string>
 
+#include "base/footprint.hpp"
 #include "record/run_rows.hpp"
 #include "verdict/judgement.hpp"
 

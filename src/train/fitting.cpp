@@ -1,16 +1,14 @@
 #include "train/fitting.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/error.hpp"
 #include "guard/policy_settings.hpp"
 #include "platform/headroom.hpp"
+#include "platform/machine.hpp"
 #include "platform/memory.hpp"
 #include "train/budget.hpp"
-#include "train/settings_table.hpp"
 
 namespace plimsoll {
 namespace {
@@ -24,6 +22,16 @@ std::optional<guard::Policy> guard_policy(const Settings& settings) {
   if (settings.guard == "off") return std::nullopt;
   guard::PolicySources sources;
   sources.file = settings.policy;
+  // What a setting says wins over the file; one left at its default leaves the file its word.
+  sources.given = [&settings, usual = Settings{}](guard::Policy& policy) {
+    const auto overrule = [&](auto said, auto& value) {
+      if (settings.*said != usual.*said) value = settings.*said;
+    };
+    overrule(&Settings::max_memory, policy.max_memory);
+    overrule(&Settings::memory_threshold_percentage, policy.memory_threshold_percentage);
+    overrule(&Settings::memory_leak_threshold_mb, policy.memory_leak_threshold_mb);
+    overrule(&Settings::batch_size_reduction_factor, policy.batch_size_reduction_factor);
+  };
   // A variable that is a setting's, too, has had its say there.
   sources.environment = [](const char* name) -> const char* {
     const auto settings = settings_table();
@@ -32,17 +40,7 @@ std::optional<guard::Policy> guard_policy(const Settings& settings) {
                ? nullptr
                : std::getenv(name);
   };
-  guard::Policy policy = guard::read_policy(sources);
-  // What a setting says wins over the file; one left at its default leaves the file its word.
-  const Settings usual;
-  const auto overrule = [&](auto said, auto& value) {
-    if (settings.*said != usual.*said) value = settings.*said;
-  };
-  overrule(&Settings::max_memory, policy.max_memory);
-  overrule(&Settings::memory_threshold_percentage, policy.memory_threshold_percentage);
-  overrule(&Settings::memory_leak_threshold_mb, policy.memory_leak_threshold_mb);
-  overrule(&Settings::batch_size_reduction_factor, policy.batch_size_reduction_factor);
-  guard::validate(policy);
+  guard::Policy policy = guard::resolve_policy(sources);
   // A step cannot be left faster than a micro-batch ends: looking as often as the fastest program could fill memory
   // would cost more than it gives.
   policy.fastest_fill = 1e9;
@@ -58,7 +56,7 @@ proc::Roots limit_roots() {
 void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::optional<guard::Policy>& policy,
                             uint64_t plan_bytes) {
   const uint64_t resident = OwnMemory().resident(), overhead = process_overhead(resident);
-  Headroom headroom(proc::Files(limit_roots()), getpid());
+  Headroom headroom(proc::Files(limit_roots()), platform::own_pid());
   const Headroom::State now = headroom.read(plan_bytes);
   if (now.limit == 0) return;
   const uint64_t line = policy ? policy->lines(now.limit).pause : now.limit;
@@ -80,7 +78,7 @@ void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::opti
     advice = fmt::format("give --memory {}MB ({})", budget / 1'000'000, way.text());
   } catch (const InputError&) {
     const Way least = smallest(settings, vocab, thread_count(settings));
-    advice = fmt::format("{} would be the least; free memory, or give a smaller --dim, --layers or --context",
+    advice = fmt::format("the minimum is {}; free memory, or give a smaller --dim, --layers or --context",
                          format_bytes(least.plan_bytes + overhead));
   }
   fail_input("this run needs {} and {}; {}{}", format_bytes(needed), where, advice,

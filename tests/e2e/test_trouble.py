@@ -78,7 +78,7 @@ def full_disk(place):
     running.send(signal.SIGCONT)
     ended = running.wait(120)
     assert ended.code == 1, ended
-    assert "No space left" in ended.err and "goes on" in ended.err, ended
+    assert "No space left" in ended.err and "continues" in ended.err, ended
     assert not ended.out, ended
     kept = checkpoints(disk / "run")
     assert kept, "no checkpoint survived"

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/footprint.hpp"
 #include "record/folder.hpp"
 #include "record/run_reader.hpp"
 #include "record/run_rows.hpp"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/footprint.hpp"
 #include "base/random.hpp"
 #include "record/folder.hpp"
 #include "record/run_reader.hpp"
