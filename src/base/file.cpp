@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "fmt/ranges.h"
 
 namespace plimsoll {
 namespace {
@@ -132,8 +133,14 @@ OutputFile::~OutputFile() {
 int OutputFile::create(const Folder& folder, const char* name) {
   if (int code = ask_hook(FileOperation::create, name)) return code;
   name_ = name;
-  int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-  descriptor_ = uninterrupted([&] { return ::openat(folder.descriptor_, name, flags, 0666); });
+  // A name that is there already is a leftover or a trap (a link to a file of somebody else's): it goes, and
+  // what it leads to stays as it is.
+  const auto create_new = [&] {
+    return ::openat(folder.descriptor_, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  };
+  descriptor_ = uninterrupted(create_new);
+  if (descriptor_ < 0 && errno == EEXIST && ::unlinkat(folder.descriptor_, name, 0) == 0)
+    descriptor_ = uninterrupted(create_new);
   return descriptor_ < 0 ? errno : 0;
 }
 
@@ -233,8 +240,15 @@ std::string read_file(const std::filesystem::path& path, uint64_t limit) {
 }
 
 namespace {
+// Nobody can guess it, so nobody can have put something there.
+std::string random_name() {
+  unsigned char bytes[16];
+  if (::getentropy(bytes, sizeof bytes) != 0) fail("no random bytes for the name of a temporary file");
+  return fmt::format(".plimsoll-{:02x}.tmp", fmt::join(bytes, ""));
+}
+
 void replace_file(const std::filesystem::path& path, std::string_view text, bool durable) {
-  std::string name = path.filename().string(), temporary = "." + name + ".tmp";
+  const std::string name = path.filename().string(), temporary = random_name();
   Folder folder(path.has_parent_path() ? path.parent_path() : ".");
   OutputFile file;
   int code = file.create(folder, temporary.c_str());
@@ -247,6 +261,14 @@ void replace_file(const std::filesystem::path& path, std::string_view text, bool
   fail("cannot write '{}': {}", path.string(), error_text(code));
 }
 }  // namespace
+
+int create_private(const std::filesystem::path& path) {
+  const int file = uninterrupted(
+      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600); });
+  if (file < 0) return errno;
+  ::close(file);
+  return 0;
+}
 
 void write_durably(const std::filesystem::path& path, std::string_view text) {
   replace_file(path, text, true);

@@ -63,7 +63,9 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
-  [[nodiscard]] int create(const Folder& folder, const char* name);  // `name` must outlive this object
+  // Always a new file: a leftover of that name is removed, a link there never followed. `name` must outlive
+  // this object.
+  [[nodiscard]] int create(const Folder& folder, const char* name);
   [[nodiscard]] int write(const void* data, size_t bytes);
   // The bytes are on the disk once this has returned 0.
   [[nodiscard]] int sync_and_close();
@@ -117,6 +119,9 @@ class InputFile {
 
 // The whole of a file of at most `limit` bytes; InputError otherwise.
 std::string read_file(const std::filesystem::path& path, uint64_t limit);
+
+// An empty file that only its owner may read, as nothing is at `path` yet; 0 or an errno code.
+[[nodiscard]] int create_private(const std::filesystem::path& path);
 
 // Replaces `path` by `text`: after a crash it holds either the old text or the new. Error when it cannot be
 // written.

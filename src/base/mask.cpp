@@ -150,8 +150,9 @@ class Masker {
     while (end < text_.size() && !std::isspace(static_cast<unsigned char>(text_[end])) &&
            std::string_view("/?#\"'").find(text_[end]) == std::string_view::npos)
       ++end;
-    size_t at = text_.substr(0, end).rfind('@');
-    if (at == std::string_view::npos || at < begin) return false;
+    size_t at = text_.substr(begin, end - begin).rfind('@');
+    if (at == std::string_view::npos) return false;
+    at += begin;
     size_t colon = text_.substr(0, at).find(':', begin);
     out_ += "://";
     if (colon != std::string_view::npos) out_ += text_.substr(begin, colon + 1 - begin);

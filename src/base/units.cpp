@@ -43,6 +43,15 @@ Size parse_size(std::string_view text) {
   fail_input("'{}' is not a size; write it like 512MB, 1.5GiB or 80%", text);
 }
 
+std::string format_size(const Size& size) {
+  if (size.is_share) return fmt::format("{}%", size.share * 100);
+  constexpr std::pair<uint64_t, const char*> units[] = {
+      {1'000'000'000, "GB"}, {1 << 30, "GiB"}, {1'000'000, "MB"}, {1 << 20, "MiB"}};
+  for (const auto& [factor, name] : units)
+    if (size.bytes > 0 && size.bytes % factor == 0) return fmt::format("{}{}", size.bytes / factor, name);
+  return fmt::format("{}", size.bytes);
+}
+
 uint64_t parse_bytes(std::string_view text) {
   Size size = parse_size(text);
   if (size.is_share)

@@ -15,11 +15,14 @@ struct Size {
   uint64_t of(uint64_t total) const {
     return is_share ? static_cast<uint64_t>(share * double(total)) : bytes;
   }
+  bool operator==(const Size&) const = default;
 };
 
 // B, kB/KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB of 1024; a bare number is bytes. InputError
 // otherwise.
 Size parse_size(std::string_view text);
+// As parse_size reads it, exactly: 2GB, 512MiB, 1234567, 80%.
+std::string format_size(const Size& size);
 // `parse_size` that refuses a percentage.
 uint64_t parse_bytes(std::string_view text);
 // ms, s, m, h, d; a bare number is seconds. InputError otherwise. Returns seconds.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 
 namespace plimsoll {
 namespace {
@@ -143,7 +144,7 @@ Manifest parse_manifest(std::string_view text) {
       view(checksum_of(sealed)) != text.substr(sealed.size(), std::tuple_size_v<ChecksumText>))
     fail_input("its own checksum is wrong");
   try {
-    return manifest_from(nlohmann::json::parse(text));
+    return manifest_from(parse_json(text));
   } catch (const nlohmann::json::exception&) {
     fail_input("its structure is not that of a manifest");
   }

@@ -19,7 +19,7 @@ void print_json(const Resolved& run) {
   nlohmann::ordered_json out;
   nlohmann::json values = to_json(run.settings);
   for (const Setting& setting : settings_table()) {
-    if (setting.visibility == Visibility::internal) continue;
+    if (setting.hidden) continue;
     out["settings"][setting.name] = {{"value", values.at(setting.name)},
                                      {"from", run.origins.at(setting.name).where}};
   }
@@ -29,7 +29,7 @@ void print_json(const Resolved& run) {
 void print_text(const Resolved& run) {
   std::string group;
   for (const Setting& setting : settings_table()) {
-    if (setting.visibility == Visibility::internal) continue;
+    if (setting.hidden) continue;
     if (group != setting.group) {
       fmt::print("{}{}\n", group.empty() ? "" : "\n", setting.group);
       group = setting.group;

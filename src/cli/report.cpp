@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "platform/descriptors.hpp"
+#include "report/compare.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
 #include "report/text.hpp"
@@ -61,7 +62,8 @@ report::TerminalOptions terminal() {
 }
 
 std::string text_of_one(const std::string& format, const RunData& data) {
-  if (format == "html") return report::page(report::PageMode::file, report::run_json(data));
+  if (format == "html")
+    return report::page(report::PageMode::file, report::run_json(data), report::sentence_of(data));
   if (format == "json") return report::run_json(data) + "\n";
   if (format == "md") return report::markdown(data);
   if (format == "svg") return report::memory_svg(data);
@@ -70,7 +72,9 @@ std::string text_of_one(const std::string& format, const RunData& data) {
 }
 
 std::string text_of_two(const std::string& format, const RunData& a, const RunData& b) {
-  if (format == "html") return report::page(report::PageMode::file, report::comparison_json(a, b));
+  if (format == "html")
+    return report::page(report::PageMode::file, report::comparison_json(a, b),
+                        report::compare(a, b).sentence);
   if (format == "json") return report::comparison_json(a, b) + "\n";
   if (format == "md") return report::markdown_comparison(a, b);
   if (format == "terminal") return report::terminal_comparison(a, b, terminal());

@@ -55,7 +55,7 @@ void add_settings(CLI::App& app, SettingsSources& sources) {
   app.add_option("--config", sources.config, "TOML file of settings; flags and environment override it")
       ->type_name("FILE");
   for (const Setting& setting : settings_table()) {
-    if (setting.visibility == Visibility::internal) continue;
+    if (setting.hidden) continue;
     setting.is_switch() ? add_switch(app, sources, setting) : add_value(app, sources, setting);
   }
 }

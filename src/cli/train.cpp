@@ -9,9 +9,9 @@
 #include "cli/settings_flags.hpp"
 #include "live/companion.hpp"
 #include "platform/signals.hpp"
-#include "report/verdict_json.hpp"
 #include "train/guard_json.hpp"
 #include "train/trainer.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -73,7 +73,7 @@ void print_json(const TrainResult& r) {
       {"out", r.folder},
       {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},
-      {"verdict", report::verdict_json(r.verdict)}};
+      {"verdict", verdict::to_json({r.verdict, {}})}};
   fmt::print("{}\n", out.dump());
 }
 

@@ -9,12 +9,13 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "diagnose/recorded_run.hpp"
 #include "diagnose/series_files.hpp"
 #include "report/judgement_text.hpp"
-#include "report/verdict_json.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -49,13 +50,13 @@ Judged judge_one(const NamedSeries& series, double limit, bool online) {
 }
 
 Json json_of(const Judged& judged, const NamedSeries& series, bool online, double share) {
-  report::Culprit culprit{series.pid, series.name, series.role, share};
-  Json out = report::verdict_json(judged.verdict, judged.verdict.kind == Kind::leak ? &culprit : nullptr);
+  verdict::Judgement judgement{judged.verdict, {}};
+  if (judged.verdict.kind == Kind::leak)
+    judgement.culprit = {.pid = series.pid, .name = series.name, .role = series.role, .share = share};
+  Json out = to_json(judgement);
   if (online) out["first_leak_seconds"] = judged.first_leak ? Json(*judged.first_leak) : Json(nullptr);
   return out;
 }
-
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string online_line(std::optional<double> first_leak) {
   return first_leak
@@ -100,7 +101,7 @@ void judge_file(const Arguments& arguments, double limit) {
         out["processes"].push_back(std::move(one));
       }
     }
-    fmt::print("{}\n", text_of(out));
+    fmt::print("{}\n", verdict::to_text(out));
   }
   if (arguments.fail_on_leak && judged[head].verdict.kind == Kind::leak) exit_code = int(Exit::leak);
 }
@@ -109,7 +110,7 @@ void judge_file(const Arguments& arguments, double limit) {
 void judge_run(const Arguments& arguments, double limit) {
   const diagnose::RecordedRun run = diagnose::read_run(arguments.file);
   const diagnose::Judgement judgement = diagnose::judge_run(run, limit);
-  Json json = Json::parse(report::final_json(judgement, run.history, run.until, arguments.all));
+  Json json = report::final_json(judgement, run.history, run.until, arguments.all);
   std::FILE* human = arguments.json ? stderr : stdout;
   fmt::print(human, "{}\n", judgement.verdict.sentence);
   if (arguments.all)
@@ -123,7 +124,7 @@ void judge_run(const Arguments& arguments, double limit) {
     json["first_leak_seconds"] = replay.first_leak() ? Json(*replay.first_leak()) : Json(nullptr);
     fmt::print(human, "{}\n", online_line(replay.first_leak()));
   }
-  if (arguments.json) fmt::print("{}\n", text_of(json));
+  if (arguments.json) fmt::print("{}\n", verdict::to_text(json));
   if (arguments.fail_on_leak && judgement.verdict.kind == Kind::leak) exit_code = int(Exit::leak);
 }
 
@@ -137,12 +138,13 @@ BatchAnswer answer(const std::string& line, size_t number, double limit, bool on
   try {
     diagnose::BatchLine batch = diagnose::parse_batch_line(line, id);
     Judged judged = judge_one(batch.series, limit, online);
-    Json out = {{"id", id.empty() ? Json(number) : Json::parse(id)}};
+    Json out = {{"id", id.empty() ? Json(number) : parse_json<Json>(id)}};
     out.update(json_of(judged, batch.series, online, 1));
-    return {text_of(out), false, judged.verdict.kind == Kind::leak};
+    return {verdict::to_text(out), false, judged.verdict.kind == Kind::leak};
   } catch (const Error& e) {
-    Json out = {{"id", id.empty() ? Json(nullptr) : Json::parse(id)}, {"line", number}, {"error", e.what()}};
-    return {text_of(out), true, false};
+    Json out = {
+        {"id", id.empty() ? Json(nullptr) : parse_json<Json>(id)}, {"line", number}, {"error", e.what()}};
+    return {verdict::to_text(out), true, false};
   }
 }
 

@@ -49,32 +49,28 @@ Candidate narrowed(const Candidate& pool, const History& history, double from, d
   return most >= 0.5 * pool.slope ? steepest : pool;
 }
 
-Culprit make_culprit(const Candidate& candidate, const Roles& roles, const History& history,
-                     double tree_slope) {
-  Culprit culprit;
+void name_culprit(Judgement& judgement, const Candidate& candidate, const History& history,
+                  double tree_slope) {
+  verdict::Culprit& culprit = judgement.culprit.emplace();
   culprit.rate = candidate.slope;
   culprit.share = tree_slope > 0 ? std::clamp(candidate.slope / tree_slope, 0.0, 1.0) : 0;
-  if (candidate.life) {
-    culprit.id = candidate.life->id;
-    culprit.name = escape(candidate.life->name);
-    auto role = roles.role.find(candidate.life->id);
-    culprit.role = role == roles.role.end() ? ProcessRole::other : role->second;
-  } else {
-    culprit.pool = true;
-    culprit.id = candidate.pool->members.front();
-    culprit.name = escape(history.processes().at(culprit.id).name);
-    culprit.role = ProcessRole::worker;
-  }
-  return culprit;
+  culprit.pool = !candidate.life;
+  judgement.culprit_id = culprit.pool ? candidate.pool->members.front() : candidate.life->id;
+  culprit.pid = judgement.culprit_id.pid;
+  culprit.name = escape(history.processes().at(judgement.culprit_id).name);
+  const auto role = judgement.roles.role.find(judgement.culprit_id);
+  culprit.role = role_name(culprit.pool                         ? ProcessRole::worker
+                           : role == judgement.roles.role.end() ? ProcessRole::other
+                                                                : role->second);
 }
 
-std::string named(const Culprit& culprit, size_t members) {
+std::string named(const verdict::Culprit& culprit, size_t members) {
   if (culprit.pool)
     return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members,
                        culprit.name, 100 * culprit.share);
   return fmt::format("The growth is in {} (pid {}, {}), which accounts for {:.0f} % of it.", culprit.name,
-                     culprit.id.pid,
-                     culprit.role == ProcessRole::worker ? "one of a worker pool" : role_name(culprit.role),
+                     culprit.pid,
+                     culprit.role == role_name(ProcessRole::worker) ? "one of a worker pool" : culprit.role,
                      100 * culprit.share);
 }
 
@@ -130,7 +126,7 @@ Judgement judge_tree(const verdict::Series& tree, const History& history, const 
     own.samples = result.samples;
     result = own;
   }
-  judgement.culprit = make_culprit(best, judgement.roles, history, tree_slope);
+  name_culprit(judgement, best, history, tree_slope);
   size_t members = best.pool ? best.pool->members.size() : 1;
   result.sentence += (result.sentence.empty() ? "" : " ") + named(*judgement.culprit, members);
   return judgement;

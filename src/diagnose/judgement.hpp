@@ -1,27 +1,15 @@
 // The verdict on a watched tree, and which process or pool is responsible for the growth.
 #pragma once
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "diagnose/history.hpp"
 #include "diagnose/roles.hpp"
-#include "verdict/verdict.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll::diagnose {
 
-struct Culprit {
-  proc::ProcessId id;  // of a pool: its first member
-  bool pool = false;
-  std::string name;  // escaped
-  ProcessRole role = ProcessRole::main;
-  double share = 0;  // of the tree's growth, 0..1
-  double rate = 0;   // its own growth in bytes per second
-};
-
-struct Judgement {
-  verdict::Verdict verdict;  // its sentence names the culprit
-  std::optional<Culprit> culprit;
+struct Judgement : verdict::Judgement {
+  proc::ProcessId culprit_id;  // where there is a culprit; of a pool its first member
   Roles roles;
 };
 

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "base/footprint.hpp"
-#include "record/run_reader.hpp"
 
 namespace plimsoll::diagnose {
 namespace {
@@ -16,7 +15,7 @@ uint64_t known(int64_t count) { return count < 0 ? 0 : uint64_t(count); }
 // next.
 class Replay {
  public:
-  explicit Replay(const RunReader& reader) : rows_(reader.processes()), samples_(reader.process_samples()) {
+  explicit Replay(const RunRows& run) : rows_(run.processes), samples_(run.samples) {
     for (size_t i = 0; i < rows_.size(); ++i) index_[rows_[i].id] = i;
   }
 
@@ -57,8 +56,8 @@ class Replay {
     process.cpu_seconds = std::isfinite(sample.cpu) ? sample.cpu : 0;
   }
 
-  std::vector<RunReader::Process> rows_;
-  std::vector<ProcessSampleRow> samples_;
+  const std::vector<RunReader::Process>& rows_;
+  const std::vector<ProcessSampleRow>& samples_;
   std::map<int64_t, size_t> index_;           // by the file's id
   std::map<size_t, observe::Process> alive_;  // by row
   size_t next_ = 0;
@@ -72,13 +71,11 @@ bool is_run_file(const std::string& path) {
   return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) == "SQLite format 3";
 }
 
-RecordedRun read_run(const std::string& path) {
-  const RunReader reader(path);
+RecordedRun recorded_run(const RunRows& rows) {
   RecordedRun run;
-  const auto sessions = reader.sessions();
-  const double from = sessions.size() > 1 ? sessions.back().time : 0;
-  Replay replay(reader);
-  for (const RunReader::Memory& row : reader.memory()) {
+  const double from = rows.session_begin();
+  Replay replay(rows);
+  for (const RunReader::Memory& row : rows.memory) {
     const uint64_t bytes = known(footprint(row));
     if (row.time < from || bytes == 0) continue;
     run.tree.add(row.time, bytes);
@@ -86,18 +83,23 @@ RecordedRun read_run(const std::string& path) {
     if (row.limit > 0) run.limit = double(row.limit);
     run.history.add(replay.at(row.time));
   }
-  if (run.tree.size() == 0)
-    fail_input("{}: contains no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
-               path);
-  for (const StepRow& row : reader.steps())
+  for (const StepRow& row : rows.steps)
     if (row.time >= from) run.steps.see(row.time, double(row.step));
-  for (const RunReader::Phase& phase : reader.phases()) {
+  for (const RunReader::Phase& phase : rows.phases) {
     if (!run.phases.empty()) run.phases.back().end = phase.time;
     run.phases.push_back({phase.time, run.until, phase.name});
   }
   // A watch that saw the end of the program says up to when it judged.
-  if (const auto verdicts = reader.verdicts(); !verdicts.empty() && verdicts.back().time > from)
-    run.until = std::min(run.until, verdicts.back().time);
+  if (!rows.verdicts.empty() && rows.verdicts.back().time > from)
+    run.until = std::min(run.until, rows.verdicts.back().time);
+  return run;
+}
+
+RecordedRun read_run(const std::string& path) {
+  RecordedRun run = recorded_run(read_run_rows(path));
+  if (run.tree.size() == 0)
+    fail_input("{}: contains no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
+               path);
   return run;
 }
 

@@ -6,6 +6,7 @@
 
 #include "diagnose/history.hpp"
 #include "diagnose/judgement.hpp"
+#include "record/run_rows.hpp"
 #include "verdict/step_marks.hpp"
 
 namespace plimsoll::diagnose {
@@ -20,8 +21,9 @@ struct RecordedRun {
 };
 
 bool is_run_file(const std::string& path);
-// Of a resumed run the last session: it is a process of its own. InputError if it is not a run file or holds
-// no memory.
+// Of a resumed run the last session: it is a process of its own. Without memory samples its tree is empty.
+RecordedRun recorded_run(const RunRows& rows);
+// InputError if it is not a run file or holds no memory.
 RecordedRun read_run(const std::string& path);
 // What it is judged by; `limit` of 0 is the recorded one. The options point into `run`.
 verdict::Options options_of(const RecordedRun& run, double limit = 0);

@@ -177,8 +177,8 @@ const Lifetime* RoleFinder::find_main() const {
 }
 
 void RoleFinder::place(const Lifetime& life, const Lifetime* main, bool has_children) {
-  const std::string use = fmt::format("{}, {:.0f} % of the tree's CPU time", format_bytes(life.bytes),
-                                      100 * cpu_share(life));
+  const std::string use =
+      fmt::format("{}, {:.0f} % of the tree's CPU time", format_bytes(life.bytes), 100 * cpu_share(life));
   const uint64_t busiest = std::max<uint64_t>({main ? main->bytes : 0, pooled_.bytes, 1});
   if (&life == main) {
     roles_.role[life.id] = ProcessRole::main;

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "verdict/step_marks.hpp"
 
 namespace plimsoll::diagnose {
@@ -134,8 +134,8 @@ NamedSeries parse_csv(std::string_view text, const std::string& name) {
           if (title == "step") step_at = i;
         }
         if (!time || !bytes)
-          fail_input("{}: line {} has no time and memory columns ('{}'); expected time,bytes", name,
-                     count, shown(line));
+          fail_input("{}: line {} has no time and memory columns ('{}'); expected time,bytes", name, count,
+                     shown(line));
         time_at = *time, bytes_at = *bytes;
         return;
       }
@@ -252,7 +252,7 @@ std::vector<NamedSeries> parse_json_lines(std::string_view text, const std::stri
   std::map<std::string, verdict::StepMarks> steps;
   std::vector<std::string> order;
   each_line(text, [&](std::string_view line, size_t count) {
-    json object = json::parse(line, nullptr, false);
+    json object = parse_json(line);
     if (!object.is_object()) fail_input("{}: line {} is not a JSON object ('{}')", name, count, shown(line));
     if (object.contains("t") && object.contains("bytes") && object["t"].is_array()) {
       whole.push_back(arrays(object, object.contains("id") ? text_of(object["id"]) : name));
@@ -297,7 +297,7 @@ std::vector<NamedSeries> parse_series(std::string_view text, const std::string& 
   std::vector<NamedSeries> out;
   std::string_view first = trimmed(body.substr(0, body.find('\n')));
   if (first.front() == '{') {
-    json whole = json::parse(body, nullptr, false);  // fails on several lines, which are then read one by one
+    json whole = parse_json(body);  // fails on several lines, which are then read one by one
     if (whole.is_object() && whole.contains("status") && whole.contains("data"))
       out = parse_prometheus(whole, name);
     else if (whole.is_object() && whole.contains("t") && whole.contains("bytes") && whole["t"].is_array())
@@ -329,7 +329,7 @@ std::vector<NamedSeries> read_series(const std::string& path) {
 }
 
 BatchLine parse_batch_line(std::string_view line, std::string& id_if_known) {
-  json object = json::parse(line, nullptr, false);
+  json object = parse_json(line);
   if (!object.is_object()) fail_input("not a JSON object; expected {{\"id\":…,\"t\":[…],\"bytes\":[…]}}");
   if (object.contains("id")) id_if_known = object["id"].dump(-1, ' ', false, json::error_handler_t::replace);
   if (!object.contains("t") || !object.contains("bytes"))

@@ -1,7 +1,6 @@
 #include "live/current.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/footprint.hpp"
@@ -100,23 +99,12 @@ void Current::take(const RunTail::News& news) {
 }
 
 void Current::read_final(const RunReader::Verdict& recorded) {
-  const auto parsed = nlohmann::json::parse(recorded.json, nullptr, false);
-  if (!parsed.is_object()) return;
-  const auto real = [&](const char* key) {
-    const auto at = parsed.find(key);
-    return at != parsed.end() && at->is_number() ? at->get<double>() : 0.0;
-  };
-  const std::string kind = parsed.value("verdict", "");
-  using verdict::Kind;
-  final_ = {};
-  final_.kind = kind == "leak" ? Kind::leak : kind == "no-leak" ? Kind::no_leak : Kind::undecided;
-  final_.rate = real("rate_bytes_per_second");
-  final_.floor_end = real("floor_end_bytes");
-  if (parsed.contains("seconds_to_limit") && parsed["seconds_to_limit"].is_number())
-    final_.seconds_to_limit = real("seconds_to_limit");
-  final_.sentence = parsed.value("sentence", "");
-  final_json_ = recorded.json;
-  ended_ = true;
+  final_ = verdict::read_judgement(recorded.json);
+  ended_ = final_.has_value();
+}
+
+verdict::Judgement Current::judgement() const {
+  return ended_ ? *final_ : verdict::Judgement{online_.current(), {}};
 }
 
 }  // namespace plimsoll::live

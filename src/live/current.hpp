@@ -3,12 +3,13 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "record/run_tail.hpp"
-#include "verdict/verdict.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll::live {
 
@@ -44,8 +45,8 @@ class Current {
   int64_t guard_level() const { return guard_level_; }  // 0 ok to 4 stop; -1: no guard has spoken
   const std::map<int64_t, CurrentProcess>& processes() const { return processes_; }
   // While it runs as OnlineVerdict gives it; at the end the recorded one.
-  const std::string& final_json() const { return final_json_; }  // as recorded
-  const verdict::Verdict& verdict() const { return ended_ ? final_ : online_.current(); }
+  verdict::Judgement judgement() const;
+  const verdict::Verdict& verdict() const { return ended_ ? final_->verdict : online_.current(); }
 
  private:
   void read_final(const RunReader::Verdict& recorded);
@@ -62,8 +63,7 @@ class Current {
   int64_t guard_level_ = -1;
   std::map<int64_t, CurrentProcess> processes_;  // living ones by the id of their row
   verdict::OnlineVerdict online_;
-  verdict::Verdict final_;
-  std::string final_json_;
+  std::optional<verdict::Judgement> final_;
 };
 
 }  // namespace plimsoll::live

@@ -58,13 +58,13 @@ KeptRun::KeptRun(const RunReader& reader, std::string name) {
   data_.sessions = reader.sessions();
   data_.configuration = reader.configuration();
   data_.plan = reader.plan();
+  data_.plan_roles = reader.plan_roles();
   data_.sites = reader.sites();
-  // A resumed run is a process of its own: what is judged begins with it.
-  data_.from = data_.sessions.size() > 1 ? data_.sessions.back().time : 0;
+  data_.from = data_.session_begin();
 }
 
-void KeptRun::judge(std::string verdict, double line) {
-  data_.verdict = std::move(verdict);
+void KeptRun::judge(verdict::Judgement judgement, double line) {
+  data_.judgement = std::move(judgement);
   data_.line = line;
 }
 

@@ -15,8 +15,8 @@ class KeptRun {
 
   // Keeps the rows, and gives them as what a page that has all before them is to add.
   report::RunData take(const RunTail::News& news);
-  // The judgement that goes with them, as JSON.
-  void judge(std::string verdict, double line);
+  // The judgement that goes with them.
+  void judge(verdict::Judgement judgement, double line);
 
   const report::RunData& data() const { return data_; }
   bool empty() const { return data_.memory.empty() && data_.steps.empty(); }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.hpp"
@@ -17,7 +16,6 @@
 #include "platform/sockets.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
-#include "report/verdict_json.hpp"
 
 namespace plimsoll::live {
 namespace {
@@ -173,13 +171,12 @@ Body Site::whole() {
 
 void Site::open() {
   const RunReader reader(path_);
-  int64_t plan = 0;
-  for (const RunReader::PlanValue& value : reader.plan()) plan = std::max(plan, value.offset + value.bytes);
+  const int64_t plan = plan_total(reader.plan_roles(), reader.plan());
   tail_.emplace(path_);
   const auto sessions = reader.sessions();
   const double session = sessions.size() > 1 ? sessions.back().time : -1;
   current_.emplace(reader.run(), reader.configuration(), session, plan, machine_memory().total);
-  kept_.emplace(reader, path_.filename().string());
+  kept_.emplace(reader, run_name(path_));
 }
 
 // `data` is one line of JSON; empty: only a sign of life.
@@ -216,8 +213,7 @@ void Site::judge() {
   const bool changed = current_->ended() != ended_told_;
   if (!changed && (!news_ || now() - last_judged_ < every)) return;
   last_judged_ = now();
-  kept_->judge(current_->ended() ? current_->final_json() : report::verdict_json(current_->verdict()).dump(),
-               double(current_->limit_bytes()));
+  kept_->judge(current_->judgement(), double(current_->limit_bytes()));
   tell(report::run_json(kept_->data(), report::Extent::judgement));
   if (changed && current_->ended()) tell(R"({"end": true})");
   ended_told_ = current_->ended();

@@ -75,6 +75,11 @@ bool Statement::null_at(int column) const noexcept {
 
 int64_t Statement::count_at(int column) const noexcept { return null_at(column) ? -1 : integer_at(column); }
 
+int64_t Statement::text_bytes_at(int column) const noexcept {
+  const int type = sqlite3_column_type(statement_.get(), column);
+  return type == SQLITE_TEXT || type == SQLITE_BLOB ? sqlite3_column_bytes(statement_.get(), column) : 0;
+}
+
 double Statement::real_at(int column) const noexcept {
   return null_at(column) ? std::numeric_limits<double>::quiet_NaN()
                          : sqlite3_column_double(statement_.get(), column);
@@ -96,6 +101,10 @@ Database open_database(const std::filesystem::path& path, int flags) {
                raw ? sqlite3_errmsg(raw) : sqlite3_errstr(result));
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_busy_timeout(raw, 2000);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  for (const int trusted :
+       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW})
+    sqlite3_db_config(raw, trusted, 0, nullptr);
   return database;
 }
 

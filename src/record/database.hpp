@@ -34,6 +34,7 @@ class Statement {
   double real_at(int column) const noexcept;    // NULL: NaN
   std::string text_at(int column) const;
   bool null_at(int column) const noexcept;
+  int64_t text_bytes_at(int column) const noexcept;  // 0 where it is no text
 
  private:
   struct Finalize {
@@ -50,11 +51,11 @@ struct CloseDatabase {
 using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 
 // Opens with SQLITE_OPEN_… flags; InputError naming the path if that fails. Installs the fixed heap first.
+// What the file's own schema says is not trusted: it can run no function of ours, no view and no trigger.
 Database open_database(const std::filesystem::path& path, int flags);
-// A run file for reading, finished or being written; InputError if `path` is none this version can read.
-Database open_run_file(const std::filesystem::path& path);
 void execute(sqlite3* database, const char* sql);  // fails with SQLite's message
 int64_t query_integer(sqlite3* database, const char* sql);
+// `column` of null: whether there is such a table.
 bool has_column(sqlite3* database, const char* table, const char* column);
 
 }  // namespace plimsoll

@@ -138,8 +138,7 @@ EventFile::EventFile(const std::filesystem::path& folder) {
     code = file_.create(path_);
   }
   if (code)
-    fail_input("[tensorboard] cannot write {}: {}; give a writable folder", path_.string(),
-               error_text(code));
+    fail_input("[tensorboard] cannot write {}: {}; give a writable folder", path_.string(), error_text(code));
   Message<64> first;
   first.real(event::wall_time, wall_time());
   first.bytes(event::file_version, "brain.Event:2");

@@ -1,6 +1,9 @@
-// The words of the run file: one plain struct a table, written by RunRecord and read back by RunReader.
-// A negative integer or a NaN means "not known" and is stored as NULL. Times are seconds of a monotonic clock
-// since the run began; sizes are bytes.
+// The words of the run file: one plain struct a table, the same for writing and reading. tables.hpp says which
+// column holds which field. A negative integer or a NaN means "not known" and is stored as NULL where the
+// column allows it. Times are seconds of a monotonic clock since the run began; sizes are bytes.
+//
+// Rows with text are templates of its type: a view while a row is written, so that nothing is allocated, and a
+// string where it is read.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -14,6 +17,24 @@ inline constexpr double unknown_real = std::numeric_limits<double>::quiet_NaN();
 inline constexpr int64_t unknown_count = -1;
 
 enum class RunKind { train, watch, guard };
+
+template <typename Text>
+struct BasicRun {
+  Text kind = {}, started = {}, version = {}, machine = {};  // started: UTC, ISO 8601
+};
+
+// A run and each of its resumptions.
+template <typename Text>
+struct BasicSession {
+  Text started = {}, version = {};
+  double time = 0;   // where it begins on the run's own clock
+  int64_t step = 0;  // steps done before it
+};
+
+template <typename Text>
+struct BasicSetting {
+  Text key = {}, value = {};
+};
 
 struct StepRow {
   int64_t step = 0;
@@ -35,6 +56,18 @@ struct EvaluationRow {
   double floor = unknown_real;  // the data's entropy, where it is known exactly
 };
 
+template <typename Text>
+struct BasicPhaseName {
+  int64_t id = 0;
+  Text name = {};
+};
+
+// The moment a phase begins; it lasts until the next.
+struct PhaseRow {
+  double time = unknown_real;  // unknown: now
+  int64_t phase_id = 0;        // of a phase name
+};
+
 // Memory of the whole run: the trainer alone, or the watched tree with shared pages counted once.
 struct MemoryRow {
   double time = unknown_real;  // unknown: now
@@ -50,17 +83,21 @@ struct MemoryRow {
   int64_t gpu = unknown_count;
   double pressure = unknown_real;  // PSI memory "some", average of 10 s, percent
   bool pss_interpolated = false;
+  int64_t phase_id = unknown_count;  // filled in by RunRecord
 };
 
 // A process is (pid, start time): a reused pid is a new process.
-struct ProcessRow {
+template <typename Text>
+struct BasicProcess {
+  int64_t id = 0;  // what samples and children refer to; given by RunRecord
   int64_t pid = 0;
   int64_t start_time = 0;            // clock ticks since boot, as in /proc/PID/stat
   int64_t parent = unknown_count;    // id of the parent's row in this file
   double first_seen = unknown_real;  // unknown: now
-  std::string_view name = {};
-  std::string_view arguments = {};  // already masked by the caller
-  std::string_view role = {};
+  Text name = {};
+  Text arguments = {};  // already masked by the caller
+  Text role = {};
+  double ended = unknown_real;  // NaN while it lives
 };
 
 struct ProcessSampleRow {
@@ -78,21 +115,47 @@ struct ProcessSampleRow {
   bool pss_interpolated = false;
 };
 
+template <typename Text>
+struct BasicEvent {
+  double time = unknown_real;  // unknown: now
+  Text kind = {}, text = {};
+};
+
 // One value of the memory plan: where it lies in the arena and from which node to which it lives.
-struct PlanRow {
-  std::string_view name = {}, role = {};
+template <typename Text>
+struct BasicPlanValue {
+  Text name = {}, role = {};
   int64_t offset = 0, bytes = 0;
   int64_t first = 0, last = 0;
 };
 
+// What a role holds at the fullest moment of the plan; the role "total" is the whole arena.
+template <typename Text>
+struct BasicPlanRole {
+  Text role = {};
+  int64_t bytes = 0;
+};
+
 // A call site that holds memory: what it holds at `time` and how fast that grows.
-struct SiteRow {
+template <typename Text>
+struct BasicSite {
   double time = unknown_real;       // unknown: now
   int64_t process = unknown_count;  // id as given by RunRecord::process
-  std::string_view stack = {};      // frames from the outermost to the one that allocates, one a line
+  Text stack = {};                  // frames from the outermost to the one that allocates, one a line
   int64_t bytes = 0;                // not given back
   int64_t blocks = unknown_count;
   double bytes_per_second = unknown_real;  // growth of `bytes`
 };
+
+template <typename Text>
+struct BasicVerdict {
+  double time = unknown_real;  // unknown: now
+  Text json = {};
+};
+
+using ProcessRow = BasicProcess<std::string_view>;
+using PlanRow = BasicPlanValue<std::string_view>;
+using PlanRoleRow = BasicPlanRole<std::string_view>;
+using SiteRow = BasicSite<std::string_view>;
 
 }  // namespace plimsoll

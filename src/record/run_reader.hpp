@@ -19,45 +19,21 @@ class RunReader {
   RunReader& operator=(RunReader&&) noexcept;
   ~RunReader();
 
-  struct Run {
-    std::string kind, started, version, machine;  // started: UTC, ISO 8601
-  };
-  struct Session {  // a run and each of its resumptions
-    std::string started, version;
-    double time = 0;   // where it begins on the run's own clock
-    int64_t step = 0;  // steps done before it
-  };
+  using Run = BasicRun<std::string>;
+  using Session = BasicSession<std::string>;
   struct Memory : MemoryRow {
     std::string phase;
   };
-  struct Process {
-    int64_t id = 0, pid = 0, start_time = 0, parent = unknown_count;
-    std::string name, arguments, role;
-    double first_seen = unknown_real, ended = unknown_real;  // ended: NaN while alive
-  };
+  using Process = BasicProcess<std::string>;
   struct Phase {
     double time = 0;
     std::string name;
   };
-  struct Event {
-    double time = 0;
-    std::string kind, text;
-  };
-  struct PlanValue {
-    std::string name, role;
-    int64_t offset = 0, bytes = 0, first = 0, last = 0;
-  };
-  struct Site {
-    double time = 0;
-    int64_t process = unknown_count;
-    std::string stack;  // frames from the outermost inwards, one a line
-    int64_t bytes = 0, blocks = unknown_count;
-    double bytes_per_second = unknown_real;
-  };
-  struct Verdict {
-    double time = 0;
-    std::string json;
-  };
+  using Event = BasicEvent<std::string>;
+  using PlanValue = BasicPlanValue<std::string>;
+  using PlanRole = BasicPlanRole<std::string>;
+  using Site = BasicSite<std::string>;
+  using Verdict = BasicVerdict<std::string>;
 
   Run run() const;
   std::vector<Session> sessions() const;
@@ -66,20 +42,13 @@ class RunReader {
   std::vector<EvaluationRow> evaluations() const;
   std::vector<Memory> memory() const;
   std::vector<Process> processes() const;
-  std::vector<ProcessSampleRow> process_samples() const;            // all, in order of time
-  std::vector<ProcessSampleRow> process_samples(int64_t id) const;  // of one process
+  std::vector<ProcessSampleRow> process_samples() const;  // of all processes, in the order of writing
   std::vector<Phase> phases() const;
   std::vector<Event> events() const;
   std::vector<PlanValue> plan() const;
+  std::vector<PlanRole> plan_roles() const;
   std::vector<Site> sites() const;        // largest first
   std::vector<Verdict> verdicts() const;  // the last is the final one
-
-  // The series to judge: (seconds, bytes), PSS where known, else RSS.
-  struct Series {
-    std::vector<double> time, bytes;
-  };
-  Series memory_series() const;
-  Series process_series(int64_t id) const;
 
  private:
   struct State;

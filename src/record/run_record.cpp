@@ -7,10 +7,11 @@
 #include <ctime>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/units.hpp"
 #include "platform/machine.hpp"
 #include "record/database.hpp"
-#include "record/schema.hpp"
+#include "record/run_file.hpp"
 #include "record/thinning.hpp"
 
 namespace plimsoll {
@@ -76,17 +77,20 @@ void check_is_run_file(sqlite3* database, const std::filesystem::path& path) {
   if (version != run_format_version)
     fail_input("[record] {} has format {}, this version writes {}; give another path", path.string(), version,
                run_format_version);
+  check_tables(database, path.string());
 }
 
 // A file of an earlier version gets what records have learnt to say since.
 void add_what_is_missing(sqlite3* database) {
-  for (const char* name : {"cross_entropy", "distrust"})
-    if (!has_column(database, "steps", name))
-      execute(database, fmt::format("ALTER TABLE steps ADD COLUMN {} REAL", name).c_str());
-  const std::string_view schema = run_schema;
-  const size_t begin = schema.find("CREATE TABLE sites"), end = schema.find(';', begin);
-  if (query_integer(database, "SELECT count(*) FROM sqlite_master WHERE name = 'sites'") == 0)
-    execute(database, std::string(schema.substr(begin, end - begin)).c_str());
+  for_each_table([&]<typename Row>() {
+    using Of = Table<Row>;
+    if (!has_column(database, Of::name, nullptr)) return execute(database, create_sql<Row>().c_str());
+    for_each_column<Row>([&](const auto& column) {
+      if (!has_column(database, Of::name, column.name))
+        execute(database,
+                fmt::format("ALTER TABLE {} ADD COLUMN {}", Of::name, definition_of(column)).c_str());
+    });
+  });
 }
 
 }  // namespace
@@ -97,11 +101,19 @@ struct RunRecord::State {
 
   void create(const RecordOptions& how);
   void forget_steps_after(int64_t step);
+  void read_phase_names();
   double last_time();
 
   double now() const noexcept { return offset + (monotonic() - began); }
   double at(double time) const noexcept { return std::isnan(time) ? now() : time; }
 
+  // Writes a row unless recording is paused; a time that is not known is now.
+  template <typename Row>
+  void add(Insert<Row>& insert, Row row) noexcept {
+    if (!ready()) return;
+    if constexpr (requires { row.time; }) row.time = at(row.time);
+    wrote(insert(row));
+  }
   // Whether a row may be written now; begins a transaction if none is open.
   bool ready() noexcept;
   void wrote(int result) noexcept;
@@ -113,9 +125,22 @@ struct RunRecord::State {
   RecordOptions options;
   Database database;
   double began = monotonic(), offset = 0;
-  Statement begin, end, rollback, insert_configuration, insert_step, insert_evaluation, insert_memory,
-      insert_process, update_role, update_ended, insert_sample, insert_phase, insert_phase_name, insert_event,
-      insert_plan, delete_plan, insert_site, delete_sites, insert_verdict;
+  sqlite3* raw = nullptr;
+  using Text = std::string_view;
+  Statement begin, end, rollback, update_role, update_ended, delete_plan, delete_plan_roles, delete_sites;
+  Insert<BasicSetting<Text>> insert_setting;
+  Insert<StepRow> insert_step;
+  Insert<EvaluationRow> insert_evaluation;
+  Insert<MemoryRow> insert_memory;
+  Insert<ProcessRow> insert_process;
+  Insert<ProcessSampleRow> insert_sample;
+  Insert<BasicPhaseName<Text>> insert_phase_name;
+  Insert<PhaseRow> insert_phase;
+  Insert<BasicEvent<Text>> insert_event;
+  Insert<PlanRow> insert_plan;
+  Insert<PlanRoleRow> insert_plan_role;
+  Insert<SiteRow> insert_site;
+  Insert<BasicVerdict<Text>> insert_verdict;
   std::unique_ptr<Thinning> thinning;
 
   bool open = false;     // a transaction
@@ -139,8 +164,12 @@ struct RunRecord::State {
 RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& how, int64_t step_done,
                         bool fresh)
     : path(file), options(how) {
-  database = open_database(path, SQLITE_OPEN_READWRITE | (fresh ? SQLITE_OPEN_CREATE : 0));
-  sqlite3* raw = database.get();
+  // Commands, paths and settings are its owner's business; the log beside it gets the same rights.
+  if (const int code = fresh ? create_private(path) : 0)
+    fail_input("[record] cannot create {}: {}; check that the folder exists and may be written",
+               path.string(), error_text(code));
+  database = open_database(path, SQLITE_OPEN_READWRITE);
+  raw = database.get();
   if (!fresh) fresh = is_empty(raw);  // the process creating it was killed just then
   // Making the file waits for no disk: after a power failure in this moment there is nothing yet to lose.
   if (fresh) execute(raw, "PRAGMA synchronous = OFF");
@@ -154,75 +183,46 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
     offset = last_time();
     forget_steps_after(step_done);
     next_process = query_integer(raw, "SELECT coalesce(max(id), 0) + 1 FROM processes");
-    Statement names(raw, "SELECT name FROM phase_names ORDER BY id");
-    while (phase_count < phase_names.size() && names.row()) {
-      const std::string name = names.text_at(0);
-      PhaseName& slot = phase_names[phase_count++];
-      slot.length = std::min(name.size(), sizeof slot.text);
-      std::memcpy(slot.text, name.data(), slot.length);
-    }
+    read_phase_names();
   }
-  Statement session(raw, "INSERT INTO sessions (started, version, time, step) VALUES (?, ?, ?, ?)");
   const std::string started = wall_clock();
-  if (session.text(started).text(PLIMSOLL_VERSION).real(offset).integer(fresh ? 0 : step_done).run() !=
-      SQLITE_OK)
+  if (Insert<BasicSession<Text>>(raw)({started, PLIMSOLL_VERSION, offset, fresh ? 0 : step_done}))
     fail("[record] cannot write {}: {}", path.string(), sqlite3_errmsg(raw));
 
   begin = {raw, "BEGIN IMMEDIATE"};
   end = {raw, "COMMIT"};
   rollback = {raw, "ROLLBACK"};
-  insert_configuration = {raw, "INSERT OR REPLACE INTO configuration VALUES (?, ?)"};
-  insert_step = {
-      raw,
-      "INSERT INTO steps (step, time, loss, lr, tokens_per_second, iterations_per_second, grad_norm, "
-      "cross_entropy, distrust) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"};
-  insert_evaluation = {raw, "INSERT INTO evaluations (step, time, loss, floor) VALUES (?, ?, ?, ?)"};
-  insert_memory = {
-      raw,
-      "INSERT INTO memory (time, step, phase, rss, pss, private, shared, swap, processes, limit_bytes, "
-      "available, gpu, pressure, pss_interpolated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
-  insert_process = {raw,
-                    "INSERT INTO processes (id, pid, start_time, parent, name, arguments, role, first_seen) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"};
   update_role = {raw, "UPDATE processes SET role = ? WHERE id = ?"};
   update_ended = {raw, "UPDATE processes SET ended = ? WHERE id = ?"};
-  insert_sample = {
-      raw,
-      "INSERT INTO process_samples (process, time, rss, pss, private, shared, swap, threads, fds, cpu, "
-      "gpu, pss_interpolated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"};
-  insert_phase = {raw, "INSERT INTO phases (time, phase) VALUES (?, ?)"};
-  insert_phase_name = {raw, "INSERT OR IGNORE INTO phase_names (id, name) VALUES (?, ?)"};
-  insert_event = {raw, "INSERT INTO events (time, kind, text) VALUES (?, ?, ?)"};
-  insert_plan = {raw, "INSERT INTO plan (name, role, offset, bytes, first, last) VALUES (?, ?, ?, ?, ?, ?)"};
   delete_plan = {raw, "DELETE FROM plan"};
-  insert_site = {
-      raw,
-      "INSERT INTO sites (time, process, stack, bytes, blocks, bytes_per_second) VALUES (?, ?, ?, ?, "
-      "?, ?)"};
+  delete_plan_roles = {raw, "DELETE FROM plan_roles"};
   delete_sites = {raw, "DELETE FROM sites"};
-  insert_verdict = {raw, "INSERT INTO verdicts (time, json) VALUES (?, ?)"};
+  insert_setting = Insert<BasicSetting<Text>>(raw, "INSERT OR REPLACE");
+  insert_phase_name = Insert<BasicPhaseName<Text>>(raw, "INSERT OR IGNORE");
+  const auto prepare = [&]<typename Row>(Insert<Row>& insert) { insert = Insert<Row>(raw); };
+  prepare(insert_step), prepare(insert_evaluation), prepare(insert_memory), prepare(insert_process);
+  prepare(insert_sample), prepare(insert_phase), prepare(insert_event), prepare(insert_plan);
+  prepare(insert_plan_role), prepare(insert_site), prepare(insert_verdict);
   thinning = std::make_unique<Thinning>(raw, options.max_bytes);
   last_commit = now();
 }
 
 // All at once and before WAL mode: a run file is whole from its first moment, or empty.
 void RunRecord::State::create(const RecordOptions& how) {
-  sqlite3* raw = database.get();
   execute(raw, "PRAGMA page_size = 4096");
   execute(raw, "BEGIN IMMEDIATE");
   execute(raw, fmt::format("PRAGMA application_id = {}", run_application_id).c_str());
   execute(raw, fmt::format("PRAGMA user_version = {}", run_format_version).c_str());
-  execute(raw, run_schema);
-  Statement run(raw, "INSERT INTO run VALUES (?, ?, ?, ?)");
+  for_each_table([&]<typename Row>() { execute(raw, create_sql<Row>().c_str()); });
   const std::string started = wall_clock(),
                     machine = how.machine.empty() ? platform::machine_description() : how.machine;
-  if (run.text(name_of(how.kind)).text(started).text(PLIMSOLL_VERSION).text(machine).run() != SQLITE_OK)
+  if (Insert<BasicRun<Text>>(raw)({name_of(how.kind), started, PLIMSOLL_VERSION, machine}))
     fail("[record] cannot write {}: {}", path.string(), sqlite3_errmsg(raw));
   execute(raw, "COMMIT");
 }
 
 void RunRecord::State::forget_steps_after(int64_t step) {
-  execute(database.get(),
+  execute(raw,
           fmt::format("BEGIN IMMEDIATE; DELETE FROM steps WHERE step > {0}; DELETE FROM evaluations WHERE "
                       "step > {0}; DELETE FROM memory WHERE step > {0}; COMMIT",
                       step)
@@ -230,14 +230,24 @@ void RunRecord::State::forget_steps_after(int64_t step) {
 }
 
 double RunRecord::State::last_time() {
-  Statement last(
-      database.get(),
-      "SELECT max(coalesce((SELECT max(time) FROM steps), 0), coalesce((SELECT max(time) FROM evaluations), "
-      "0), coalesce((SELECT max(time) FROM memory), 0), coalesce((SELECT max(time) FROM process_samples), "
-      "0), "
-      "coalesce((SELECT max(time) FROM phases), 0), coalesce((SELECT max(time) FROM events), 0), "
-      "coalesce((SELECT max(time) FROM sessions), 0))");
-  return last.row() ? last.real_at(0) : 0;
+  double last = 0;
+  for_each_table([&]<typename Row>() {
+    if constexpr (requires(Row row) { row.time; }) {
+      Statement latest(raw, fmt::format("SELECT coalesce(max(time), 0) FROM {}", Table<Row>::name).c_str());
+      if (latest.row()) last = std::max(last, latest.real_at(0));
+    }
+  });
+  return last;
+}
+
+void RunRecord::State::read_phase_names() {
+  Statement names(raw, "SELECT name FROM phase_names ORDER BY id");
+  while (phase_count < phase_names.size() && names.row()) {
+    const std::string name = names.text_at(0);
+    PhaseName& slot = phase_names[phase_count++];
+    slot.length = std::min(name.size(), sizeof slot.text);
+    std::memcpy(slot.text, name.data(), slot.length);
+  }
 }
 
 bool RunRecord::State::ready() noexcept {
@@ -275,7 +285,7 @@ void RunRecord::State::commit() noexcept {
   dropped_told = dropped;
   message[0] = 0;
   if (!ready()) return;
-  wrote(insert_event.real(now()).text("record").text({text, std::min(told.size, sizeof text)}).run());
+  wrote(insert_event({now(), "record", {text, std::min(told.size, sizeof text)}}));
 }
 
 void RunRecord::State::stop(int result) noexcept {
@@ -288,7 +298,7 @@ void RunRecord::State::stop(int result) noexcept {
   open = false;
   paused = true;
   retry_at = now() + options.retry_seconds;
-  if (!sqlite3_get_autocommit(database.get())) rollback.run();
+  if (!sqlite3_get_autocommit(raw)) rollback.run();
   thinning->reset();
 }
 
@@ -326,65 +336,35 @@ uint64_t RunRecord::dropped() const noexcept { return state_->dropped; }
 uint64_t RunRecord::bytes() const noexcept { return state_->thinning->bytes(); }
 
 void RunRecord::configuration(std::string_view key, std::string_view value) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_configuration.text(key).text(value).run());
+  state_->add(state_->insert_setting, {key, value});
 }
-
-void RunRecord::step(const StepRow& row) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_step.integer(row.step)
-                    .real(state_->at(row.time))
-                    .real(row.loss)
-                    .real(row.learning_rate)
-                    .real(row.tokens_per_second)
-                    .real(row.iterations_per_second)
-                    .real(row.gradient_norm)
-                    .real(row.cross_entropy)
-                    .real(row.distrust)
-                    .run());
+void RunRecord::step(const StepRow& row) noexcept { state_->add(state_->insert_step, row); }
+void RunRecord::evaluation(const EvaluationRow& row) noexcept { state_->add(state_->insert_evaluation, row); }
+void RunRecord::process_sample(const ProcessSampleRow& row) noexcept {
+  state_->add(state_->insert_sample, row);
 }
-
-void RunRecord::evaluation(const EvaluationRow& row) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_evaluation.integer(row.step)
-                    .real(state_->at(row.time))
-                    .real(row.loss)
-                    .real(row.floor)
-                    .run());
+void RunRecord::event(std::string_view kind, std::string_view text, double time) noexcept {
+  state_->add(state_->insert_event, {time, kind, text});
+}
+void RunRecord::plan(const PlanRow& row) noexcept { state_->add(state_->insert_plan, row); }
+void RunRecord::plan_role(const PlanRoleRow& row) noexcept { state_->add(state_->insert_plan_role, row); }
+void RunRecord::site(const SiteRow& row) noexcept { state_->add(state_->insert_site, row); }
+void RunRecord::verdict(std::string_view json, double time) noexcept {
+  state_->add(state_->insert_verdict, {time, json});
 }
 
 void RunRecord::memory(const MemoryRow& row) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_memory.real(state_->at(row.time))
-                    .count(row.step)
-                    .count(state_->current_phase)
-                    .count(row.rss)
-                    .count(row.pss)
-                    .count(row.private_bytes)
-                    .count(row.shared)
-                    .count(row.swap)
-                    .count(row.processes)
-                    .count(row.limit)
-                    .count(row.available)
-                    .count(row.gpu)
-                    .real(row.pressure)
-                    .integer(row.pss_interpolated)
-                    .run());
+  MemoryRow written = row;
+  written.phase_id = state_->current_phase;
+  state_->add(state_->insert_memory, written);
 }
 
 int64_t RunRecord::process(const ProcessRow& row) noexcept {
-  const int64_t id = state_->next_process++;
-  if (!state_->ready()) return id;
-  state_->wrote(state_->insert_process.integer(id)
-                    .integer(row.pid)
-                    .integer(row.start_time)
-                    .count(row.parent)
-                    .text(row.name)
-                    .text(row.arguments)
-                    .text(row.role)
-                    .real(state_->at(row.first_seen))
-                    .run());
-  return id;
+  ProcessRow written = row;
+  written.id = state_->next_process++;
+  written.first_seen = state_->at(row.first_seen);
+  state_->add(state_->insert_process, written);
+  return written.id;
 }
 
 void RunRecord::process_role(int64_t id, std::string_view role) noexcept {
@@ -397,74 +377,26 @@ void RunRecord::process_ended(int64_t id, double time) noexcept {
   state_->wrote(state_->update_ended.real(state_->at(time)).integer(id).run());
 }
 
-void RunRecord::process_sample(const ProcessSampleRow& row) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_sample.integer(row.process)
-                    .real(state_->at(row.time))
-                    .count(row.rss)
-                    .count(row.pss)
-                    .count(row.private_bytes)
-                    .count(row.shared)
-                    .count(row.swap)
-                    .count(row.threads)
-                    .count(row.descriptors)
-                    .real(row.cpu)
-                    .count(row.gpu)
-                    .integer(row.pss_interpolated)
-                    .run());
-}
-
 void RunRecord::phase(std::string_view name, double time) noexcept {
   const int64_t id = state_->phase_id(name);
   state_->current_phase = id;
   if (!state_->ready()) return;
   // The name is offered every time: the first offer may have been lost to a full disk.
   const State::PhaseName& known = state_->phase_names[static_cast<size_t>(id - 1)];
-  if (const int result = state_->insert_phase_name.integer(id).text({known.text, known.length}).run())
+  if (const int result = state_->insert_phase_name({id, {known.text, known.length}}))
     return state_->wrote(result);
-  state_->wrote(state_->insert_phase.real(state_->at(time)).integer(id).run());
-}
-
-void RunRecord::event(std::string_view kind, std::string_view text, double time) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_event.real(state_->at(time)).text(kind).text(text).run());
-}
-
-void RunRecord::plan(const PlanRow& row) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_plan.text(row.name)
-                    .text(row.role)
-                    .integer(row.offset)
-                    .integer(row.bytes)
-                    .integer(row.first)
-                    .integer(row.last)
-                    .run());
+  state_->add(state_->insert_phase, {time, id});
 }
 
 void RunRecord::clear_plan() noexcept {
   if (!state_->ready()) return;
-  state_->wrote(state_->delete_plan.run());
-}
-
-void RunRecord::site(const SiteRow& row) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_site.real(state_->at(row.time))
-                    .count(row.process)
-                    .text(row.stack)
-                    .integer(row.bytes)
-                    .count(row.blocks)
-                    .real(row.bytes_per_second)
-                    .run());
+  if (const int result = state_->delete_plan.run()) return state_->wrote(result);
+  state_->wrote(state_->delete_plan_roles.run());
 }
 
 void RunRecord::clear_sites() noexcept {
   if (!state_->ready()) return;
   state_->wrote(state_->delete_sites.run());
-}
-
-void RunRecord::verdict(std::string_view json, double time) noexcept {
-  if (!state_->ready()) return;
-  state_->wrote(state_->insert_verdict.real(state_->at(time)).text(json).run());
 }
 
 }  // namespace plimsoll

@@ -58,6 +58,7 @@ class RunRecord {
   void phase(std::string_view name, double time = unknown_real) noexcept;
   void event(std::string_view kind, std::string_view text, double time = unknown_real) noexcept;
   void plan(const PlanRow& row) noexcept;
+  void plan_role(const PlanRoleRow& row) noexcept;
   void clear_plan() noexcept;  // a resumed run plans anew
   void site(const SiteRow& row) noexcept;
   void clear_sites() noexcept;  // newer figures replace them

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
 
@@ -18,10 +17,7 @@ double median(std::vector<double> values) {
 }
 
 double floor_of(const RunData& data) {
-  const auto verdict = nlohmann::json::parse(data.verdict, nullptr, false);
-  return verdict.is_object() && verdict["floor_end_bytes"].is_number()
-             ? verdict["floor_end_bytes"].get<double>()
-             : unknown_real;
+  return data.judgement ? data.judgement->verdict.floor_end : unknown_real;
 }
 
 double peak_of(const RunData& data) {

@@ -9,7 +9,6 @@
 #include "base/mask.hpp"
 #include "base/units.hpp"
 #include "report/sites_text.hpp"
-#include "report/verdict_json.hpp"
 
 namespace plimsoll::report {
 namespace {
@@ -30,7 +29,7 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   const verdict::Verdict& v = judgement.verdict;
   std::string text = fmt::format("verdict: {}\n", v.sentence);
   auto culprit_mark = [&](const proc::ProcessId& id) {
-    return judgement.culprit && judgement.culprit->id == id
+    return judgement.culprit && judgement.culprit_id == id
                ? fmt::format("  <- {:.0f} % of the growth", 100 * judgement.culprit->share)
                : "";
   };
@@ -40,7 +39,7 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
     if (role != judgement.roles.role.end() && role->second != diagnose::ProcessRole::worker &&
         role->second != diagnose::ProcessRole::short_lived)
       shown.push_back(&life);
-    else if (judgement.culprit && !judgement.culprit->pool && judgement.culprit->id == id)
+    else if (judgement.culprit && !judgement.culprit->pool && judgement.culprit_id == id)
       shown.push_back(&life);
   }
   std::sort(shown.begin(), shown.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
@@ -68,13 +67,9 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   return text;
 }
 
-std::string final_json(const diagnose::Judgement& judgement, const diagnose::History& history, double until,
-                       bool all, const diagnose::SiteReport* sites) {
-  report::Culprit carrier;
-  if (judgement.culprit)
-    carrier = {judgement.culprit->id.pid, judgement.culprit->name,
-               diagnose::role_name(judgement.culprit->role), judgement.culprit->share};
-  Json json = report::verdict_json(judgement.verdict, judgement.culprit ? &carrier : nullptr);
+nlohmann::ordered_json final_json(const diagnose::Judgement& judgement, const diagnose::History& history,
+                                  double until, bool all, const diagnose::SiteReport* sites) {
+  Json json = to_json(judgement);
   if (all) {
     json["processes"] = Json::array();
     for (const auto& [id, life] : history.processes()) {
@@ -85,7 +80,7 @@ std::string final_json(const diagnose::Judgement& judgement, const diagnose::His
       entry["role"] = diagnose::role_name(role == judgement.roles.role.end() ? diagnose::ProcessRole::other
                                                                              : role->second);
       entry["bytes"] = life.bytes, entry["rss"] = life.rss, entry["peak_bytes"] = life.peak;
-      const Json own_json = report::verdict_json(own);
+      const Json own_json = verdict::to_json({own, {}});
       for (const char* key : {"verdict", "rate_bytes_per_second", "rate_interval", "floor_start_bytes",
                               "floor_end_bytes", "samples", "sentence"})
         entry[key] = own_json[key];
@@ -93,7 +88,12 @@ std::string final_json(const diagnose::Judgement& judgement, const diagnose::His
     }
   }
   if (sites) add_sites(json, *sites);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
+}
+
+std::string final_line(const diagnose::Judgement& judgement, const diagnose::History& history, double until,
+                       bool all, const diagnose::SiteReport* sites) {
+  return verdict::to_text(final_json(judgement, history, until, all, sites));
 }
 
 }  // namespace plimsoll::report

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
 #include "report/compare.hpp"
@@ -32,21 +31,19 @@ std::string plain(std::string_view text) {
 std::string bytes(double value) { return format_bytes(uint64_t(std::max(0., value))); }
 
 std::string figures(const RunData& data) {
-  const auto verdict = nlohmann::json::parse(data.verdict, nullptr, false);
-  if (!verdict.is_object()) return "";
-  const auto number = [&](const auto& json) { return json.is_number() ? json.template get<double>() : 0.; };
+  if (!data.judgement) return "";
+  const verdict::Verdict& verdict = data.judgement->verdict;
   double peak = 0;
   for (const RunReader::Memory& row : data.memory) peak = std::max(peak, double(footprint(row)));
   std::string out = "| | |\n|---|---|\n";
-  out += fmt::format("| floor, begin and end | {} / {} |\n", bytes(number(verdict["floor_start_bytes"])),
-                     bytes(number(verdict["floor_end_bytes"])));
+  out += fmt::format("| floor, begin and end | {} / {} |\n", bytes(verdict.floor_start),
+                     bytes(verdict.floor_end));
   out += fmt::format("| peak | {} |\n", bytes(peak));
-  out += fmt::format("| rate, 95 % interval | {:.0f} bytes a second ({:.0f} to {:.0f}) |\n",
-                     number(verdict["rate_bytes_per_second"]), number(verdict["rate_interval"][0]),
-                     number(verdict["rate_interval"][1]));
+  out += fmt::format("| rate, 95 % interval | {:.0f} bytes a second ({:.0f} to {:.0f}) |\n", verdict.rate,
+                     verdict.rate_low, verdict.rate_high);
   if (data.line > 0) out += fmt::format("| the line | {} |\n", bytes(data.line));
-  if (verdict["seconds_to_limit"].is_number())
-    out += fmt::format("| time to the line | {} |\n", format_duration(number(verdict["seconds_to_limit"])));
+  if (verdict.seconds_to_limit)
+    out += fmt::format("| time to the line | {} |\n", format_duration(*verdict.seconds_to_limit));
   out += fmt::format("| samples | {} |\n", format_count(data.memory.size()));
   if (const double speed = speed_of(data); std::isfinite(speed))
     out += fmt::format("| steps a second | {:.4g} |\n", speed);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.hpp"
 #include "report/page_parts.hpp"
 #include "report/shown_text.hpp"
@@ -17,14 +15,6 @@ std::string replaced(std::string text, std::string_view mark, std::string_view b
   return text;
 }
 
-// What is worth reading without a script: the sentence.
-std::string summary_of(std::string_view json) {
-  const auto run = nlohmann::json::parse(json, nullptr, false);
-  if (!run.is_object()) return "";
-  const char* holder = run.contains("difference") ? "difference" : "verdict";
-  return run.contains(holder) && run[holder].is_object() ? run[holder].value("sentence", "") : "";
-}
-
 }  // namespace
 
 bool has_charts() { return !embedded_charts.empty(); }
@@ -32,7 +22,7 @@ std::string_view page_style() { return embedded_style; }
 std::string_view page_script() { return embedded_script; }
 std::string_view charts_script() { return embedded_charts; }
 
-std::string page(PageMode mode, std::string_view json) {
+std::string page(PageMode mode, std::string_view json, std::string_view summary) {
   if (!has_charts())
     fail(
         "this build has no charts for an HTML page; install libjs-dygraphs and build again, or use --format "
@@ -52,7 +42,7 @@ std::string page(PageMode mode, std::string_view json) {
                            "script-src '{}' '{}'; style-src '{}'; img-src data:; base-uri 'none'; "
                            "form-action 'none'\">\n<style>{}</style>",
                            embedded_charts_hash, embedded_script_hash, embedded_style_hash, embedded_style));
-  html = replaced(html, "<!--summary-->", escape_html(summary_of(json)));
+  html = replaced(html, "<!--summary-->", escape_html(summary));
   // Last, so that nothing in the data can be taken for a mark.
   return replaced(
       html, "<!--scripts-->",

@@ -10,8 +10,9 @@ enum class PageMode {
   live,  // refers to /page.css, /dygraph.js and /page.js; fetches /api/run and listens to /events
 };
 
-// `json` is what run_json or comparison_json gives; a live page takes none. Error where the build had no dygraphs.
-std::string page(PageMode mode, std::string_view json = {});
+// `json` is what run_json or comparison_json gives, `summary` the sentence worth reading without a script; a live
+// page takes neither. Error where the build had no dygraphs.
+std::string page(PageMode mode, std::string_view json = {}, std::string_view summary = {});
 
 // The parts a live page asks for.
 std::string_view page_style();     // /page.css

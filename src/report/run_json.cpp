@@ -1,7 +1,6 @@
 #include "report/run_json.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "report/compare.hpp"
 #include "report/json_text.hpp"
@@ -16,7 +15,7 @@ namespace {
 // Bounds that keep the page of a run of any length below 1.5 MB.
 constexpr size_t memory_stretches = 900, step_stretches = 300, evaluation_stretches = 500;
 constexpr size_t stack_stretches = 350, most_processes = 32;
-constexpr size_t most_phases = 1500, most_events = 500, most_plan = 3000, most_sites = 400,
+constexpr size_t most_phases = 1500, most_events = 500, most_plan = 3000, most_roles = 64, most_sites = 400,
                  most_settings = 500;
 
 class RunText {
@@ -77,12 +76,8 @@ class RunText {
   }
 
   void judgement() {
-    const auto verdict = nlohmann::ordered_json::parse(data_.verdict, nullptr, false);
     json_.key("verdict");
-    if (verdict.is_object())
-      json_.raw(safe_in_html(verdict.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-    else
-      json_.null();
+    data_.judgement ? json_.raw(safe_in_html(to_text(*data_.judgement))) : json_.null();
     json_.key("line");
     data_.line > 0 ? json_.real(data_.line, 17) : json_.null();
     const Trend trend = trend_of(data_);
@@ -247,17 +242,18 @@ class RunText {
   void plan() {
     if (data_.plan.empty() && !whole_) return;
     std::vector<const RunReader::PlanValue*> values;
-    int64_t total = 0;
-    for (const RunReader::PlanValue& value : data_.plan) {
-      values.push_back(&value);
-      total = std::max(total, value.offset + value.bytes);
-    }
+    for (const RunReader::PlanValue& value : data_.plan) values.push_back(&value);
     if (values.size() > most_plan) {
       std::nth_element(values.begin(), values.begin() + most_plan, values.end(),
                        [](auto* a, auto* b) { return a->bytes > b->bytes; });
       values.resize(most_plan);
     }
-    json_.key("plan").open('{').key("total_bytes").integer(total);
+    json_.key("plan").open('{').key("total_bytes").integer(plan_total(data_.plan_roles, data_.plan));
+    json_.key("roles").open('{');
+    for (size_t i = 0; i < std::min(data_.plan_roles.size(), most_roles); ++i)
+      if (data_.plan_roles[i].role != "total")
+        json_.key(shown(data_.plan_roles[i].role)).integer(data_.plan_roles[i].bytes);
+    json_.close('}');
     json_.key("left_out").integer(int64_t(data_.plan.size() - values.size()));
     cells({"name", "role", "offset", "bytes", "first", "last"}, values,
           [&](const RunReader::PlanValue* value) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
 #include "report/compare.hpp"
@@ -42,11 +41,14 @@ std::string fitted(const std::string& text, size_t columns, bool fill = true) {
 }
 
 std::string verdict_text(const RunData& data, const TerminalOptions& options) {
-  const auto verdict = nlohmann::json::parse(data.verdict, nullptr, false);
+  using verdict::Kind;
   std::string text = wrapped(sentence_of(data), options.columns);
-  if (!options.colour || !verdict.is_object()) return text;
-  const std::string kind = verdict.value("verdict", "");
-  return (kind == "leak" ? "\x1b[31m" : kind == "no-leak" ? "\x1b[32m" : "\x1b[33m") + text + "\x1b[0m";
+  if (!options.colour || !data.judgement) return text;
+  const Kind kind = data.judgement->verdict.kind;
+  return (kind == Kind::leak      ? "\x1b[31m"
+          : kind == Kind::no_leak ? "\x1b[32m"
+                                  : "\x1b[33m") +
+         text + "\x1b[0m";
 }
 
 // One plot with a scale at its left: the top, the middle and the bottom are named.
@@ -146,9 +148,7 @@ std::string training(const RunData& data, const TerminalOptions& options) {
       out += fmt::format(" (entropy of the data {:.4f})", data.evaluations.back().floor);
     out += "\n";
   }
-  int64_t plan = 0;
-  for (const RunReader::PlanValue& value : data.plan) plan = std::max(plan, value.offset + value.bytes);
-  if (plan > 0)
+  if (const int64_t plan = plan_total(data.plan_roles, data.plan); plan > 0)
     out += fmt::format("plan         {:>12} in {} values\n", format_bytes(uint64_t(plan)), data.plan.size());
   return out.empty() ? out : "\n" + out;
 }
@@ -167,9 +167,8 @@ std::string events(const RunData& data, const TerminalOptions& options) {
 }  // namespace
 
 std::string sentence_of(const RunData& data) {
-  const auto verdict = nlohmann::json::parse(data.verdict, nullptr, false);
-  return verdict.is_object() ? shown_sentence(verdict.value("sentence", ""))
-                             : "No verdict: there are no memory samples to judge.";
+  return data.judgement ? shown_sentence(data.judgement->verdict.sentence)
+                        : "No verdict: there are no memory samples to judge.";
 }
 
 std::string headline(const RunData& data) {

@@ -1,24 +1,19 @@
 #include "report/trend.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <cmath>
 
 namespace plimsoll::report {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t floor_resolution = 36, band_points = 33, most_spikes = 24;
-
-double number_of(const Json& json) { return json.is_number() ? json.get<double>() : 0; }
 
 // The verdict gives a slope with its interval. A line fitted to evenly spread points is surest in their middle: with
 // h half of the slope's interval and T the length, it lies within h * sqrt(T^2 / 12 + (t - middle)^2) of the fit.
-std::vector<BandPoint> band_of(const Json& verdict, const std::vector<verdict::FloorPoint>& floor,
+std::vector<BandPoint> band_of(const verdict::Verdict& verdict, const std::vector<verdict::FloorPoint>& floor,
                                double from, double until) {
-  const double rate = number_of(verdict["rate_bytes_per_second"]);
-  const double low = std::max(0., rate - number_of(verdict["rate_interval"][0])),
-               high = std::max(0., number_of(verdict["rate_interval"][1]) - rate);
+  const double rate = verdict.rate;
+  const double low = std::max(0., rate - verdict.rate_low), high = std::max(0., verdict.rate_high - rate);
   std::vector<double> levels;
   for (const verdict::FloorPoint& point : floor)
     if (point.time >= from) levels.push_back(point.bytes - rate * point.time);
@@ -43,10 +38,9 @@ Trend trend_of(const RunData& data) {
   for (const RunReader::Memory& row : data.memory)
     if (row.time >= data.from && row.time <= data.until && footprint(row) > 0)
       series.add({row.time, double(footprint(row))});
-  const Json verdict = Json::parse(data.verdict, nullptr, false);
-  if (series.samples() < 2 || !verdict.is_object()) return trend;
-  trend.floor =
-      verdict::floor_points(series.buckets(), number_of(verdict["period_seconds"]), floor_resolution);
+  if (series.samples() < 2 || !data.judgement) return trend;
+  const verdict::Verdict& verdict = data.judgement->verdict;
+  trend.floor = verdict::floor_points(series.buckets(), verdict.period, floor_resolution);
   trend.spikes = verdict::spike_points(series.buckets(), trend.floor);
   if (trend.spikes.size() > most_spikes) {
     std::nth_element(trend.spikes.begin(), trend.spikes.begin() + most_spikes, trend.spikes.end(),
@@ -55,8 +49,7 @@ Trend trend_of(const RunData& data) {
     std::sort(trend.spikes.begin(), trend.spikes.end(),
               [](const auto& a, const auto& b) { return a.time < b.time; });
   }
-  const double from =
-      std::clamp(number_of(verdict["onset_seconds"]), series.first_time(), series.last_time());
+  const double from = std::clamp(verdict.onset, series.first_time(), series.last_time());
   trend.band = band_of(verdict, trend.floor, from, series.last_time());
   return trend;
 }

@@ -58,6 +58,9 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
 
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
   record.clear_plan();
+  record.plan_role({"total", int64_t(plan.total)});
+  for (size_t role = 0; role < plan.by_role.size(); ++role)
+    if (plan.by_role[role]) record.plan_role({role_name(Role(role)), int64_t(plan.by_role[role])});
   const int64_t nodes = graph.lists().empty() ? 0 : int64_t(graph.lists()[0].nodes().size());
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
@@ -75,9 +78,6 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
   if (plan.total > plan.scratch_offset)
     record.plan({"scratch of the threads", role_name(Role::scratch), int64_t(plan.scratch_offset),
                  int64_t(plan.total - plan.scratch_offset), 0, std::max<int64_t>(0, nodes - 1)});
-  for (int r = 0; r < role_count; ++r)
-    record.configuration(fmt::format("plan.bytes.{}", role_name(Role(r))),
-                         std::to_string(plan.by_role[size_t(r)]));
 }
 
 std::vector<std::string> describe_run(const PreparedRun& run) {

@@ -13,10 +13,6 @@
 namespace plimsoll {
 namespace {
 
-// The keys of the policy that are settings of a run, too: their environment is read there.
-constexpr const char* shared[] = {"max_memory", "memory_threshold_percentage", "memory_leak_threshold_mb",
-                                  "batch_size_reduction_factor"};
-
 // Rounded down to what people write.
 uint64_t whole_megabytes(uint64_t bytes) { return bytes / 1'000'000 * 1'000'000; }
 
@@ -27,21 +23,22 @@ std::optional<guard::Policy> guard_policy(const Settings& settings) {
   guard::PolicySources sources;
   sources.file = settings.policy;
   // What a setting says wins over the file; one left at its default leaves the file its word.
-  sources.given = [&settings, defaults = Settings{}](guard::Policy& policy) {
-    const auto take = [&](double Settings::*setting, double guard::Policy::*field) {
-      if (settings.*setting != defaults.*setting) policy.*field = settings.*setting;
+  sources.given = [&settings, usual = Settings{}](guard::Policy& policy) {
+    const auto overrule = [&](auto said, auto& value) {
+      if (settings.*said != usual.*said) value = settings.*said;
     };
-    take(&Settings::memory_threshold_percentage, &guard::Policy::memory_threshold_percentage);
-    take(&Settings::memory_leak_threshold_mb, &guard::Policy::memory_leak_threshold_mb);
-    take(&Settings::batch_size_reduction_factor, &guard::Policy::batch_size_reduction_factor);
-    const guard::PolicyKey& line = *guard::find_policy_key("max_memory");
-    if (!settings.max_memory.empty()) guard::assign(line, policy, settings.max_memory, line.flag());
+    overrule(&Settings::max_memory, policy.max_memory);
+    overrule(&Settings::memory_threshold_percentage, policy.memory_threshold_percentage);
+    overrule(&Settings::memory_leak_threshold_mb, policy.memory_leak_threshold_mb);
+    overrule(&Settings::batch_size_reduction_factor, policy.batch_size_reduction_factor);
   };
+  // A variable that is a setting's, too, has had its say there.
   sources.environment = [](const char* name) -> const char* {
-    const bool seen = std::any_of(std::begin(shared), std::end(shared), [&](const char* key) {
-      return guard::find_policy_key(key)->environment() == name;
-    });
-    return seen ? nullptr : std::getenv(name);
+    const auto settings = settings_table();
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const Setting& setting) { return setting.environment() == name; })
+               ? nullptr
+               : std::getenv(name);
   };
   guard::Policy policy = guard::resolve_policy(sources);
   // A step cannot be left faster than a micro-batch ends: looking as often as the fastest program could fill memory

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/verdict_json.hpp"
 #include "train/describe.hpp"
 #include "train/settings_json.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll {
 
@@ -48,7 +48,7 @@ void RecordObserver::event(std::string_view kind, std::string_view text) {
 }
 
 void RecordObserver::verdict(const verdict::Verdict& verdict) {
-  record_.verdict(report::verdict_json(verdict).dump());
+  record_.verdict(verdict::to_text(verdict::Judgement{verdict, {}}));
   record_.commit();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.hpp"
 #include "model/recompute.hpp"
 
 namespace plimsoll {
@@ -50,7 +51,7 @@ struct Settings {
   double memory_threshold_percentage = 80;   // of the limit that applies
   double memory_leak_threshold_mb = 1;       // a step
   double batch_size_reduction_factor = 0.5;  // what a shrink leaves of the micro-batch
-  std::string max_memory;                    // a size or a percentage; empty: no line of its own
+  std::optional<Size> max_memory;            // none: no line of its own
   std::string policy;                        // file with further keys
 
   // What happens along the way; 0 switches the event off.

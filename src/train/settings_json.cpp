@@ -10,7 +10,14 @@ namespace plimsoll {
 nlohmann::json to_json(const Settings& settings) {
   nlohmann::json json = nlohmann::json::object();
   for (const Setting& setting : settings_table())
-    std::visit([&](auto member) { json[setting.name] = settings.*member; }, setting.member);
+    std::visit(
+        [&]<typename T>(const T* value) {
+          if constexpr (std::is_same_v<T, std::optional<Size>>)
+            json[setting.name] = text_of(setting, settings);
+          else
+            json[setting.name] = *value;
+        },
+        setting.field(settings));
   return json;
 }
 
@@ -26,16 +33,17 @@ Settings from_json(const nlohmann::json& json) {
                  name);
     std::string where = "saved setting " + name;
     std::visit(
-        [&]<typename T>(T Settings::*) {
-          bool fits = std::is_same_v<T, std::string> ? value.is_string()
-                      : std::is_same_v<T, bool>      ? value.is_boolean()
-                      : std::is_same_v<T, double>    ? value.is_number()
-                                                     : value.is_number_integer();
+        [&]<typename T>(T*) {
+          constexpr bool text = std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<Size>>;
+          bool fits = text                        ? value.is_string()
+                      : std::is_same_v<T, bool>   ? value.is_boolean()
+                      : std::is_same_v<T, double> ? value.is_number()
+                                                  : value.is_number_integer();
           if (!fits) fail_input("{} is {}; expected {}", where, value.type_name(), expectation(*setting));
           assign(*setting, settings, value.is_string() ? value.template get<std::string>() : value.dump(),
                  where);
         },
-        setting->member);
+        setting->field(settings));
   }
   return settings;
 }

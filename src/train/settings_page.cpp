@@ -22,7 +22,7 @@ std::string escaped(std::string text) {
 std::string settings_markdown() {
   std::string page = "| key | flag | environment | default | what it is |\n|---|---|---|---|---|\n";
   for (const Setting& setting : settings_table()) {
-    if (setting.visibility == Visibility::internal) continue;
+    if (setting.hidden) continue;
     std::string flag = setting.is_switch()
                            ? fmt::format("`{}`, `{}`", setting.flag(), setting.negative_flag())
                            : code(setting.flag() + " " + escaped(setting.wanted));

@@ -1,41 +1,19 @@
 #include "train/settings_sources.hpp"
 
 #include "base/error.hpp"
-#include "train/settings_file.hpp"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {
 namespace {
 
-// One value on its way into a run.
-struct Given {
-  std::string text, where;
-  Source source;
-};
-using GivenByName = std::map<std::string, Given>;
-
-std::string from_environment(const SettingsSources& sources, const std::string& name) {
-  const char* text = sources.environment ? sources.environment(name.c_str()) : nullptr;
-  return text ? text : "";
-}
-
 // What people said, the strongest voice for each setting.
 GivenByName gather(const SettingsSources& sources) {
-  GivenByName given;
-  std::string config = sources.config.empty() ? from_environment(sources, "PLIMSOLL_CONFIG") : sources.config;
-  if (!config.empty())
-    for (auto& [name, text, where] : read_settings_file(config)) given[name] = {text, where, Source::file};
-  for (const Setting& setting : settings_table()) {
-    if (setting.visibility == Visibility::internal) continue;
-    std::string text = from_environment(sources, setting.environment());
-    if (!text.empty()) given[setting.name] = {text, setting.environment(), Source::environment};
-  }
-  for (auto& [name, text] : sources.command_line) {
-    const Setting* setting = find_setting(name);
-    if (!setting) fail_input("there is no setting '{}'; did you mean '{}'?", name, nearest_setting(name));
-    bool negative = setting->is_switch() && text == "false";
-    given[name] = {text, negative ? setting->negative_flag() : setting->flag(), Source::command_line};
-  }
+  std::string config = sources.config;
+  if (const char* other = sources.environment ? sources.environment("PLIMSOLL_CONFIG") : nullptr;
+      config.empty() && other)
+    config = other;
+  GivenByName given =
+      plimsoll::gather(settings_table(), "setting", {sources.command_line, config, sources.environment});
   // `--small 5000` says two things, and each may be said only once.
   auto say = [&](const std::string& name, const std::string& text, const std::string& flag) {
     auto said = given.find(name);

@@ -4,12 +4,12 @@
 //   SettingsSources sources;                       // filled by the command line's parser
 //   Settings settings = resolve(sources);          // checked, or InputError
 #pragma once
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/option.hpp"
 #include "train/settings.hpp"
 
 namespace plimsoll {
@@ -23,11 +23,8 @@ struct SettingsSources {
   std::map<std::string, std::string> command_line;  // a setting's name and its text as typed
   std::string config;                               // --config; without it PLIMSOLL_CONFIG
   // The value of an environment variable or null; empty counts as not set.
-  std::function<const char*(const char*)> environment = [](const char* name) { return getenv(name); };
+  Environment environment = [](const char* name) { return getenv(name); };
 };
-
-// In rising order of strength.
-enum class Source { fallback, preset, checkpoint, file, environment, command_line };
 
 // A value's origin, for people: "default", "preset small", "run.toml line 3", "PLIMSOLL_LAYERS", "--layers",
 // "4 x dim".

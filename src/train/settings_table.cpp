@@ -1,17 +1,13 @@
 #include "train/settings_table.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-
-#include "base/error.hpp"
-#include "base/nearest.hpp"
 
 namespace plimsoll {
 namespace {
 
 constexpr OnResume agree = OnResume::must_agree;
 constexpr OnResume change = OnResume::may_change;
+constexpr Setting::Bound below = Setting::Bound::below_most;
 constexpr double a_billion = 1e9;
 constexpr double any_seed = 18446744073709551615.0;
 
@@ -30,7 +26,7 @@ const Setting table[] = {
     {"Model", "tied", &Settings::tied, "", "head shares the token table", 0, 0, agree},
     {"Model", "head_bias", &Settings::head_bias, "", "head has a bias", 0, 0, agree},
     {"Model", "dropout", &Settings::dropout, "X", "share of activations dropped in training", 0, 1, agree,
-     Visibility::everywhere, true},
+     below},
 
     {"Training", "iterations", &Settings::iterations, "N",
      "optimiser steps in all, those before a resume included", 1, a_billion, change},
@@ -41,10 +37,8 @@ const Setting table[] = {
     {"Training", "min_lr", &Settings::min_lr, "X",
      "learning rate at the end of the cosine; lr / 10 where only lr is given", 0, 1000, agree},
     {"Training", "warmup", &Settings::warmup, "N", "steps of linear warm-up", 0, a_billion, agree},
-    {"Training", "beta1", &Settings::beta1, "X", "AdamW: decay of the mean", 0, 1, agree,
-     Visibility::everywhere, true},
-    {"Training", "beta2", &Settings::beta2, "X", "AdamW: decay of the square", 0, 1, agree,
-     Visibility::everywhere, true},
+    {"Training", "beta1", &Settings::beta1, "X", "AdamW: decay of the mean", 0, 1, agree, below},
+    {"Training", "beta2", &Settings::beta2, "X", "AdamW: decay of the square", 0, 1, agree, below},
     {"Training", "epsilon", &Settings::epsilon, "X", "AdamW: added to the root", 1e-30, 1, agree},
     {"Training", "weight_decay", &Settings::weight_decay, "X",
      "AdamW: decay of matrices (not of biases and norms)", 0, 1000, agree},
@@ -125,51 +119,7 @@ const Setting table[] = {
      "also write an event file for TensorBoard", 0, 0, change},
 };
 
-template <typename Number>
-bool parse_number(std::string_view text, Number& number) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
-bool is_choice(std::string_view wanted, std::string_view value) {
-  while (!wanted.empty()) {
-    size_t bar = std::min(wanted.find('|'), wanted.size());
-    if (wanted.substr(0, bar) == value) return true;
-    wanted.remove_prefix(std::min(bar + 1, wanted.size()));
-  }
-  return false;
-}
-
-bool has_choices(const Setting& setting) {
-  return std::string_view(setting.wanted).find('|') != std::string_view::npos;
-}
-
-[[noreturn]] void refuse(const Setting& setting, std::string_view text, std::string_view where) {
-  fail_input("{}: '{}' is not {}", where, text, expectation(setting));
-}
-
-// Calls with the reference the member points to.
-template <typename S, typename F>
-auto visit_field(const Setting& setting, S& settings, F&& f) {
-  return std::visit([&](auto member) { return f(settings.*member); }, setting.member);
-}
-
 }  // namespace
-
-std::string Setting::flag() const {
-  std::string text = std::string("--") + name;
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
-
-std::string Setting::negative_flag() const { return "--no-" + flag().substr(2); }
-
-std::string Setting::environment() const {
-  std::string text = std::string("PLIMSOLL_") + name;
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
-}
 
 std::span<const Setting> settings_table() { return table; }
 
@@ -179,73 +129,11 @@ const Setting* find_setting(std::string_view name) {
   return nullptr;
 }
 
-std::string nearest_setting(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Setting& setting : table)
-    if (setting.visibility == Visibility::everywhere) names.push_back(setting.name);
-  return nearest(name, names);
-}
-
 bool differs_between_presets(const Setting& setting) {
   const auto& names = preset_names();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return text_of(setting, preset(name)) != text_of(setting, preset(names.front()));
   });
-}
-
-std::string expectation(const Setting& setting) {
-  return std::visit(
-      [&]<typename T>(T Settings::*) -> std::string {
-        if constexpr (std::is_same_v<T, bool>) return "true or false";
-        if constexpr (std::is_same_v<T, uint64_t>) return "a whole number from 0 to 18446744073709551615";
-        if constexpr (std::is_same_v<T, int>)
-          return fmt::format("a whole number from {} to {}", int64_t(setting.least), int64_t(setting.most));
-        if constexpr (std::is_same_v<T, double>)
-          return fmt::format("a number from {:g} {} {:g}", setting.least,
-                             setting.below_most ? "to below" : "to", setting.most);
-        if (has_choices(setting)) {
-          std::string choices = setting.wanted;
-          for (size_t at; (at = choices.find('|')) != choices.npos;) choices.replace(at, 1, ", ");
-          return "one of " + choices;
-        }
-        return "text without a zero byte or line break";
-      },
-      setting.member);
-}
-
-void check(const Setting& setting, const Settings& settings, std::string_view where) {
-  bool good = visit_field(setting, settings, [&]<typename T>(const T& value) {
-    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, uint64_t>)
-      return true;
-    else if constexpr (std::is_same_v<T, std::string>)
-      return has_choices(setting)
-                 ? is_choice(setting.wanted, value)
-                 : value.find('\0') == value.npos &&
-                       (value.find('\n') == value.npos || std::string_view(setting.name) == "prompt");
-    else  // written so that NaN is refused
-      return value >= setting.least && (setting.below_most ? value < setting.most : value <= setting.most);
-  });
-  if (!good) refuse(setting, text_of(setting, settings), where);
-}
-
-void assign(const Setting& setting, Settings& settings, std::string_view text, std::string_view where) {
-  bool read = visit_field(setting, settings, [&]<typename T>(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      value = text == "true" || text == "1" || text == "yes" || text == "on";
-      return value || text == "false" || text == "0" || text == "no" || text == "off";
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      value = text;
-      return true;
-    } else {
-      return parse_number(text, value);
-    }
-  });
-  if (!read) refuse(setting, text, where);
-  check(setting, settings, where);
-}
-
-std::string text_of(const Setting& setting, const Settings& settings) {
-  return visit_field(setting, settings, [](const auto& value) { return fmt::format("{}", value); });
 }
 
 }  // namespace plimsoll

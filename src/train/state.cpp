@@ -1,16 +1,16 @@
 #include "train/state.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "train/settings_json.hpp"
 
 namespace plimsoll {
 
 RunState parse_state(std::string_view text) {
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json(text);
     if (json.at("format") != 1)
       fail_input("state has format {}; this version reads 1", json.at("format").dump());
     RunState state;

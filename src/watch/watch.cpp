@@ -146,8 +146,8 @@ void Watch::take(const observe::Recognised& event) {
 
 void Watch::notice_gap(double time) {
   if (const double slept = clock_.slept(); slept > 0)
-    note(fmt::format("the machine was suspended for {} at {}; that time is not counted", format_duration(slept),
-                     format_duration(time)));
+    note(fmt::format("the machine was suspended for {} at {}; that time is not counted",
+                     format_duration(slept), format_duration(time)));
   else if (last_sample_ >= 0 && time - last_sample_ > std::max(5.0, 5 * options_.interval))
     note(fmt::format("no samples for {} before {} (plimsoll was stopped or the machine was busy)",
                      format_duration(time - last_sample_), format_duration(time)));
@@ -163,9 +163,9 @@ void Watch::notice_full_disk() {
 void Watch::notice_left_behind(const observe::Snapshot& snapshot) {
   if (console_.quiet() || said_left_behind_ || !target_.exit_code() || tree_ended(snapshot)) return;
   said_left_behind_ = true;
-  console_.say(
-      fmt::format("plimsoll: the command has ended with {}; watching continues for the processes it left behind\n",
-                  *target_.exit_code()));
+  console_.say(fmt::format(
+      "plimsoll: the command has ended with {}; watching continues for the processes it left behind\n",
+      *target_.exit_code()));
 }
 
 void Watch::sample() {
@@ -313,7 +313,7 @@ int Watch::finish() {
     sites = profiling_->report(judgement.verdict, until);
   }
   const diagnose::SiteReport* lines = sites ? &*sites : nullptr;
-  const std::string json = report::final_json(judgement, judge_.history(), until, options_.all, lines);
+  const std::string json = report::final_line(judgement, judge_.history(), until, options_.all, lines);
   if (recorder_ && lines) recorder_->sites(*lines, until);
   if (recorder_) recorder_->finish(judgement, json, until);
 

@@ -50,12 +50,52 @@ TEST_F(File, IsReplacedWhole) {
 
 TEST_F(File, DataIsSyncedBeforeItsNameAndTheNameAfter) {
   write_durably(folder / "note", "text");
-  std::vector<std::pair<FileOperation, std::string>> expected = {{FileOperation::create, ".note.tmp"},
-                                                                 {FileOperation::write, ".note.tmp"},
-                                                                 {FileOperation::sync, ".note.tmp"},
-                                                                 {FileOperation::rename, "note"},
-                                                                 {FileOperation::sync, "."}};
+  ASSERT_EQ(trace.size(), 5u);
+  const std::string temporary = trace[0].second;
+  const std::vector<std::pair<FileOperation, std::string>> expected = {{FileOperation::create, temporary},
+                                                                       {FileOperation::write, temporary},
+                                                                       {FileOperation::sync, temporary},
+                                                                       {FileOperation::rename, "note"},
+                                                                       {FileOperation::sync, "."}};
   EXPECT_EQ(trace, expected);
+}
+
+// Somebody who may write to the folder must not be able to make us write elsewhere.
+TEST_F(File, ALinkPutInTheWayIsNotFollowed) {
+  std::ofstream(folder / "victim") << "precious";
+  trace.clear();
+  write_atomically(folder / "note", "one");
+  const std::string first = trace[0].second;
+  trace.clear();
+  write_atomically(folder / "note", "two");
+  EXPECT_NE(trace[0].second, first) << "a name that can be foretold";
+  // Even a name that is known beforehand, as those of a checkpoint's files are.
+  std::filesystem::create_symlink(folder / "victim", folder / "known");
+  Folder held(folder);
+  OutputFile file;
+  ASSERT_EQ(file.create(held, "known"), 0);
+  ASSERT_EQ(file.write("text", 4), 0);
+  ASSERT_EQ(file.close(), 0);
+  EXPECT_EQ(read_file(folder / "victim", 100), "precious");
+  EXPECT_EQ(read_file(folder / "known", 100), "text");
+  EXPECT_FALSE(std::filesystem::is_symlink(folder / "known"));
+  // A report written to a name that is a link replaces the link.
+  std::filesystem::create_symlink(folder / "victim", folder / "report");
+  write_atomically(folder / "report", "text");
+  EXPECT_EQ(read_file(folder / "victim", 100), "precious");
+}
+
+TEST_F(File, APrivateOneIsItsOwnersAloneAndNew) {
+  const mode_t before = umask(0);
+  EXPECT_EQ(create_private(folder / "record"), 0);
+  umask(before);
+  struct stat status {};
+  ASSERT_EQ(stat((folder / "record").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(create_private(folder / "record"), EEXIST);
+  std::filesystem::create_symlink(folder / "nowhere", folder / "link");
+  EXPECT_EQ(create_private(folder / "link"), EEXIST);
+  EXPECT_FALSE(std::filesystem::exists(folder / "nowhere"));
 }
 
 TEST_F(File, ShortWritesAreContinued) {

@@ -7,6 +7,16 @@ namespace plimsoll {
 
 using Arguments = std::vector<std::string>;
 
+// Texts that once took a time quadratic in their length; these would then take hours.
+TEST(Mask, LongTextsTakeLinearTime) {
+  for (const std::string unit :
+       {"://", "a://b", "--token ", "token=b&", "'", "\"", "Bearer ", ":", "@", "=", "-"}) {
+    std::string text;
+    while (text.size() < 4'000'000) text += unit;
+    EXPECT_FALSE(mask_arguments({text}).front().empty()) << unit;
+  }
+}
+
 TEST(Mask, Secrets) {
   const std::vector<std::pair<Arguments, Arguments>> cases = {
       {{"run", "--token", "abc"}, {"run", "--token", "***"}},

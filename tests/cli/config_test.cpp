@@ -60,7 +60,7 @@ TEST(Program, WrongUsageIsOneLineAndCodeTwo) {
   expect_refused("config --small --heads 3", "--heads 2 or 4");
   expect_refused("config --lr -1", "--lr: '-1' is not a number");
   expect_refused("config --small 5x", "--small 5x: '5x' is not a whole number");
-  expect_refused("config --config /nowhere.toml", "cannot read the settings file '/nowhere.toml'");
+  expect_refused("config --config /nowhere.toml", "cannot read '/nowhere.toml'");
 }
 
 TEST(Program, HelpShowsAnExample) {

@@ -50,8 +50,8 @@ TEST(Judgement, NamesTheMainProcessUnderItsSpikes) {
       World([](int pid, double t) { return spiky(pid, t) + (pid == 11 ? 0.5 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   ASSERT_TRUE(found.culprit);
-  EXPECT_EQ(found.culprit->id.pid, 11);
-  EXPECT_EQ(found.culprit->role, ProcessRole::main);
+  EXPECT_EQ(found.culprit->pid, 11);
+  EXPECT_EQ(found.culprit->role, "main");
   EXPECT_GT(found.culprit->share, 0.9);
   EXPECT_NEAR(found.verdict.rate, 0.5e6, 0.1e6);
 }
@@ -66,9 +66,9 @@ TEST(Judgement, OneOfTwentyWorkers) {
   Judgement found =
       World([](int pid, double t) { return spiky(pid, t) + (pid == 27 ? 0.4 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
-  EXPECT_EQ(found.culprit->id.pid, 27);
+  EXPECT_EQ(found.culprit->pid, 27);
   EXPECT_FALSE(found.culprit->pool);
-  EXPECT_EQ(found.culprit->role, ProcessRole::worker);
+  EXPECT_EQ(found.culprit->role, "worker pool");
 }
 
 TEST(Judgement, AllOfThemTogether) {

@@ -54,7 +54,7 @@ TEST(RecordedRun, IsJudgedAsItWasWatched) {
   EXPECT_EQ(found.verdict.spikes.count, 10u);
   EXPECT_EQ(found.verdict.spikes.phase, "validate");
   ASSERT_TRUE(found.culprit);
-  EXPECT_EQ(found.culprit->id.pid, 11);
+  EXPECT_EQ(found.culprit->pid, 11);
   EXPECT_GT(found.culprit->share, .9);
 }
 

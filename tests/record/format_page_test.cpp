@@ -10,7 +10,7 @@
 
 #include "record/folder.hpp"
 #include "record/run_record.hpp"
-#include "record/schema.hpp"
+#include "record/tables.hpp"
 
 namespace plimsoll {
 

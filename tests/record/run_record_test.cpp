@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/footprint.hpp"
 #include "record/folder.hpp"
 #include "record/run_reader.hpp"
+#include "record/run_rows.hpp"
 
 namespace plimsoll {
 
@@ -81,18 +84,56 @@ TEST(RunRecord, EveryTableComesBackAsWritten) {
   EXPECT_EQ(processes[1].parent, processes[0].id);
   EXPECT_EQ(processes[1].role, "main");
   EXPECT_TRUE(std::isnan(processes[1].ended));
-  const auto samples = reader.process_samples(processes[1].id);
+  const auto samples = reader.process_samples();
   ASSERT_EQ(samples.size(), 1u);
+  EXPECT_EQ(samples[0].process, processes[1].id);
   EXPECT_EQ(samples[0].descriptors, 9);
   EXPECT_EQ(samples[0].cpu, 0.25);
-  EXPECT_TRUE(reader.process_samples(processes[0].id).empty());
-  EXPECT_EQ(reader.memory_series().bytes, (std::vector<double>{100, 200}));  // PSS where known, else RSS
-  EXPECT_EQ(reader.process_series(processes[1].id).bytes, std::vector<double>{40});
+  EXPECT_EQ(footprint(reader.memory()[0]), 100);  // PSS where known,
+  EXPECT_EQ(footprint(reader.memory()[1]), 200);  // else RSS
+  EXPECT_EQ(footprint(samples[0]), 40);
   ASSERT_EQ(reader.phases().size(), 1u);
   EXPECT_EQ(reader.phases()[0].name, "validate");
   EXPECT_EQ(reader.events()[0].text, "paused");
   EXPECT_EQ(reader.plan()[0].bytes, 128);
   EXPECT_EQ(reader.verdicts().back().json, "{\"verdict\":\"no-leak\"}");
+}
+
+TEST(RunRecord, OnlyItsOwnerMayReadItWhateverTheMask) {
+  test::Folder folder;
+  const auto path = folder.path / "run.db";
+  const mode_t before = umask(0);
+  RunRecord record = RunRecord::create(path, {});
+  record.step({.step = 1});
+  record.commit();
+  umask(before);
+  using std::filesystem::perms;
+  for (const char* end : {"", "-wal", "-shm"})
+    EXPECT_EQ(std::filesystem::status(path.string() + end).permissions(),
+              perms::owner_read | perms::owner_write)
+        << end;
+  // Where a link waits for the record, nothing is written to what it leads to.
+  std::filesystem::create_symlink(folder.path / "victim", folder.path / "link.db");
+  EXPECT_THROW(RunRecord::create(folder.path / "link.db", {}), InputError);
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "victim"));
+}
+
+TEST(RunRecord, TheTotalOfAPlanIsTheTrainersOwn) {
+  test::Folder folder;
+  const auto path = folder.path / "run.db";
+  {
+    RunRecord record = RunRecord::create(path, {});
+    record.plan({.name = "wte", .role = "parameter", .offset = 64, .bytes = 128, .first = 0, .last = 9});
+    EXPECT_EQ(plan_total({}, {{"wte", "parameter", 64, 128, 0, 9}}), 192);  // a record that does not say
+    record.plan_role({"total", 1000});
+    record.plan_role({"parameter", 128});
+  }
+  const RunRows rows = read_run_rows(path);
+  EXPECT_EQ(plan_total(rows.plan_roles, rows.plan), 1000);
+  { RunRecord::resume(path, {}, 0).clear_plan(); }
+  EXPECT_EQ(read_run_rows(path).plan_roles.size(), 0u);
+  EXPECT_EQ(run_name("runs/mine/run.db"), "mine/run.db");
+  EXPECT_EQ(run_name("runs/mine/other.db"), "other.db");
 }
 
 TEST(RunRecord, AResumedRunGoesOnWithoutDoublingSteps) {

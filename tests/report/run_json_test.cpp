@@ -143,8 +143,8 @@ TEST(Trend, FollowsTheVerdictAndIsSurestInTheMiddle) {
   RunData data;
   for (int i = 0; i < 600; ++i) data.memory.push_back(memory_at(i, 100'000'000 + i * 50'000));
   data.until = 599;
-  data.verdict =
-      R"({"rate_bytes_per_second":50000,"rate_interval":[48000,52000],"onset_seconds":0,"period_seconds":null})";
+  data.judgement.emplace().verdict.rate = 50'000;
+  data.judgement->verdict.rate_low = 48'000, data.judgement->verdict.rate_high = 52'000;
   const Trend trend = trend_of(data);
   ASSERT_FALSE(trend.band.empty());
   const BandPoint &first = trend.band.front(), &middle = trend.band[trend.band.size() / 2],
@@ -165,7 +165,11 @@ RunData hostile(const std::string& text) {
   data.phases = {{1, "x" + text}};  // one without a name is not drawn
   data.events = {{2, text, text}};
   data.plan = {{text, text, 0, 10, 0, 1}};
+  data.plan_roles = {{text, 10}};
   data.sites = {{1, 1, text + "\n" + text, 5, 1, 2}};
+  verdict::Judgement& judgement = data.judgement.emplace();
+  judgement.verdict.sentence = judgement.verdict.explanation = judgement.verdict.spikes.phase = text;
+  judgement.culprit = {.name = text, .role = text};
   return data;
 }
 
@@ -186,8 +190,9 @@ void expect_harmless(const std::string& text) {
   };
   ASSERT_FALSE(control(json));
   if (has_charts()) {
-    const std::string plain = page(PageMode::file, run_json(hostile("plain"))),
-                      html = page(PageMode::file, json);
+    const RunData ordinary = hostile("plain");
+    const std::string plain = page(PageMode::file, run_json(ordinary), sentence_of(ordinary)),
+                      html = page(PageMode::file, json, sentence_of(data));
     // As many elements and comments as with a harmless name.
     ASSERT_EQ(count_of(html, "<"), count_of(plain, "<"));
     ASSERT_EQ(count_of(html, "</script"), count_of(plain, "</script"));

@@ -41,7 +41,8 @@ TEST(Plot, DrawsASpikeOfOneSampleAmongManyAndFitsItsSize) {
 
 RunData run_of(double floor, double speed) {
   RunData data;
-  data.verdict = fmt::format(R"({{"verdict":"no-leak","sentence":"No leak.","floor_end_bytes":{}}})", floor);
+  verdict::Verdict& verdict = data.judgement.emplace().verdict;
+  verdict.kind = verdict::Kind::no_leak, verdict.floor_end = floor, verdict.sentence = "No leak.";
   for (int i = 0; i < 9; ++i) {
     RunReader::Memory row;
     row.time = i, row.rss = int64_t(floor);

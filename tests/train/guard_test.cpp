@@ -70,7 +70,7 @@ TEST(GuardPolicy, SettingsWinOverTheFileAndOffIsOff) {
   std::ofstream(path)
       << "dwell = \"7s\"\nmemory_threshold_percentage = 60\nbatch_size_reduction_factor = 0.25\n";
   Settings s;
-  s.policy = path, s.memory_threshold_percentage = 75, s.max_memory = "2GB";
+  s.policy = path, s.memory_threshold_percentage = 75, s.max_memory = parse_size("2GB");
   const auto policy = guard_policy(s);
   ASSERT_TRUE(policy);
   EXPECT_EQ(policy->dwell, 7);
@@ -78,6 +78,12 @@ TEST(GuardPolicy, SettingsWinOverTheFileAndOffIsOff) {
   EXPECT_EQ(policy->batch_size_reduction_factor, 0.25);
   ASSERT_TRUE(policy->max_memory);
   EXPECT_EQ(policy->max_memory->bytes, 2'000'000'000u);
+  // Lines are compared once everybody has spoken: a pause line below the usual threshold, and a threshold below that.
+  std::ofstream(path) << "pause_threshold = \"78%\"\n";
+  s.memory_threshold_percentage = 70;
+  EXPECT_EQ(guard_policy(s)->lines(100).pause, 78u);
+  s.memory_threshold_percentage = 80;
+  EXPECT_THROW(guard_policy(s), InputError);
   s.guard = "off";
   EXPECT_FALSE(guard_policy(s));
   s.guard = "on", s.policy = "/nonexistent/guard.toml";

@@ -34,6 +34,33 @@ function timeLabel(at, step) {
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole % 3600 / 60))} h`;
 }
 
+function stepTicks(from, to, pixels) {
+  const wanted = (to - from) / Math.max(2, pixels / 90), power = 10 ** Math.floor(Math.log10(Math.max(wanted, 1)));
+  const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= wanted) || 10 * power;
+  const ticks = [];
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) ticks.push({v: at, label: count(at)});
+  return ticks;
+}
+
+// Where a resumed run began again, on the axis the chart has.
+function drawResumes(canvas, area, graph, sessions, column) {
+  canvas.save();
+  canvas.strokeStyle = canvas.fillStyle = colour('event');
+  canvas.setLineDash([6, 3]);
+  canvas.font = '12px ' + getComputedStyle(document.body).fontFamily;
+  canvas.textAlign = 'left';
+  for (const session of sessions.slice(1)) {
+    const at = Math.round(graph.toDomXCoord(session[column])) + .5;
+    if (at < area.x || at > area.x + area.w) continue;
+    canvas.beginPath();
+    canvas.moveTo(at, area.y);
+    canvas.lineTo(at, area.y + area.h);
+    canvas.stroke();
+    canvas.fillText('resumed', Math.min(at + 4, area.x + area.w - 56), area.y + 12);
+  }
+  canvas.restore();
+}
+
 function byteTicks(from, to, pixels) {
   const wanted = (to - from) / Math.max(2, pixels / 42), power = 10 ** Math.floor(Math.log10(wanted));
   const step = [1, 2, 2.5, 5, 10].map(n => n * power).find(n => n >= wanted);
@@ -54,14 +81,15 @@ function byteRange(low, high, fromZero) {
   return [Math.max(0, middle - half), middle + half];
 }
 
-// One chart: {element, label, names, rows(), describe(row) -> text pairs, options, range(from, to)}.
+// One chart: {element, label, names, rows(), describe(row) -> text pairs, options, range(from, to)}. While `bySteps()` its
+// first column counts steps, and it does not zoom with the others, which show time.
 class Chart {
   constructor(host, spec) {
     this.spec = spec;  // keys act on the cursor: the row that was read last
     this.plot = make('div', {class: 'plot ' + (spec.tall ? 'tall' : ''), tabindex: 0, role: 'application', 'aria-roledescription': 'chart', 'aria-label': spec.label,
       onkeydown: event => this.key(event)});
     this.readout = make('div', {class: 'readout', role: 'status'});
-    this.reset = make('button', {type: 'button', class: 'small', hidden: true, onclick: () => zoomAll(null)}, 'Show all');
+    this.reset = make('button', {type: 'button', class: 'small', hidden: true, onclick: () => this.zoom(null)}, 'Show all');
     this.tools = make('div', {class: 'tools'}, this.readout, ...(spec.tools || []), this.reset);
     host.append(this.tools, this.plot);
     if (spec.id) this.plot.id = spec.id;
@@ -73,23 +101,33 @@ class Chart {
     charts.push(this);
   }
 
+  alone() {
+    return Boolean(this.spec.bySteps && this.spec.bySteps());
+  }
+
   options() {
-    const spec = this.spec;
+    const spec = this.spec, alone = this.alone();
     return {
       labels: ['time', ...spec.names], legend: 'never', connectSeparatedPoints: false, strokeWidth: 1.5, axisLineColor: colour('rule'),
       gridLineColor: colour('grid'), axisLabelFontSize: 12, highlightCircleSize: 3.5, animatedZooms: false, rightGap: 12, xRangePad: 2,
-      dateWindow: windowOf, labelsUTC: true, colors: spec.colours ? spec.colours() : undefined,
+      dateWindow: alone ? null : windowOf, labelsUTC: true, colors: spec.colours ? spec.colours() : undefined,
       axes: {
-        x: {ticker: (a, b, pixels) => timeTicks(a, b, pixels), axisLabelFormatter: v => timeLabel(v, 1), drawGrid: false},
-        y: spec.bytes ? {ticker: (a, b, pixels) => byteTicks(a, b, pixels), axisLabelWidth: 64} : {axisLabelWidth: 64, axisLabelFormatter: v => number(v, 3)},
+        x: {ticker: (a, b, pixels) => alone ? stepTicks(a, b, pixels) : timeTicks(a, b, pixels), axisLabelFormatter: v => timeLabel(v, 1), drawGrid: false},
+        y: spec.bytes ? {ticker: (a, b, pixels) => byteTicks(a, b, pixels), axisLabelWidth: 64} : {axisLabelWidth: 64, axisLabelFormatter: v => number(v, 3), logscale: Boolean(spec.log && spec.log())},
         ...(spec.axes || {}),
       },
       valueRange: spec.range ? spec.range(...(windowOf || [-Infinity, Infinity])) : undefined,
       highlightCallback: (event, x, points, row) => this.show(row),
       unhighlightCallback: () => this.idle(),
-      zoomCallback: (from, to) => zoomAll(this.graph.isZoomed('x') ? [from, to] : null),
+      zoomCallback: (from, to) => this.zoom(this.graph.isZoomed('x') ? [from, to] : null),
       ...(spec.options ? spec.options() : {}),
     };
+  }
+
+  zoom(range) {
+    if (!this.alone()) return zoomAll(range);
+    this.reset.hidden = !range;
+    this.graph.updateOptions({dateWindow: range});
   }
 
   // Rows anew, or only a new look.
@@ -123,11 +161,11 @@ class Chart {
     const zoom = factor => {
       const middle = this.cursor !== null ? Math.min(to, Math.max(from, this.rows[this.cursor][0])) : (from + to) / 2;
       const next = [middle - (middle - from) * factor, middle + (to - middle) * factor];
-      zoomAll(next[1] - next[0] >= whole[1] - whole[0] ? null : next);
+      this.zoom(next[1] - next[0] >= whole[1] - whole[0] ? null : next);
     };
     const pan = share => {
       const by = Math.max(whole[0] - from, Math.min(whole[1] - to, span * share));
-      zoomAll([from + by, to + by]);
+      this.zoom([from + by, to + by]);
     };
     const step = by => {
       let at = this.cursor === null ? this.rows.findIndex(row => row[0] >= from) - 1 : this.cursor;
@@ -135,11 +173,11 @@ class Chart {
       this.graph.setSelection(at);
       this.show(at);
       const time = this.rows[at][0];
-      if (windowOf && (time < from || time > to)) zoomAll([time - span / 2, time + span / 2]);
+      if (time < from || time > to) this.zoom([time - span / 2, time + span / 2]);
     };
     const big = Math.max(1, Math.round(this.rows.length / 50));
     const actions = {
-      '+': () => zoom(.5), '=': () => zoom(.5), '-': () => zoom(2), '0': () => zoomAll(null), Escape: () => zoomAll(null),
+      '+': () => zoom(.5), '=': () => zoom(.5), '-': () => zoom(2), '0': () => this.zoom(null), Escape: () => this.zoom(null),
       ArrowLeft: () => event.shiftKey ? pan(-.25) : step(-1), ArrowRight: () => event.shiftKey ? pan(.25) : step(1),
       PageUp: () => step(-big), PageDown: () => step(big), Home: () => step(-this.rows.length), End: () => step(this.rows.length),
     };
@@ -157,6 +195,7 @@ function zoomAll(range) {
   linking = true;
   windowOf = range;
   for (const chart of charts) {
+    if (chart.alone()) continue;
     chart.reset.hidden = !range;
     chart.graph.updateOptions({dateWindow: range, valueRange: chart.spec.range ? chart.spec.range(...(range || [-Infinity, Infinity])) : null});
   }

@@ -6,8 +6,11 @@ function headline(run) {
   // A command by the names of its files: where they lie is told below.
   const command = (run.configuration.command || '').split(' ').map(word => word.slice(word.lastIndexOf('/') + 1)).join(' ');
   const name = command || run.configuration.preset || about.name;
-  document.title = `${words[about.kind] || 'Run'}: ${name}`;
-  document.getElementById('title').textContent = `${words[about.kind] || 'Run'} · ${name}`;
+  // A long command stands whole among the details; here its beginning is enough.
+  const brief = name.length > 90 ? name.slice(0, 88).trimEnd() + '…' : name, title = document.getElementById('title');
+  document.title = `${words[about.kind] || 'Run'}: ${brief}`;
+  title.textContent = `${words[about.kind] || 'Run'} · ${brief}`;
+  title.title = name;
   document.getElementById('facts').textContent = [about.started.replace('T', ' ').replace('Z', ' UTC'), duration(last), about.machine].filter(Boolean).join(' · ');
   document.getElementById('foot').textContent = `plimsoll ${about.version} · ${about.name}`;
 }

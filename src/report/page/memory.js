@@ -26,6 +26,7 @@ function verdictCard(run, label) {
     make('p', {class: 'sentence', id: label ? null : 'sentence'}, ...emphasised(verdict.sentence)),
     make('dl', {class: 'figures-row'},
       leak ? figure('Grows by', `${rate(verdict.rate_bytes_per_second)} ${unit}`, `95 %: ${rate(low)} to ${rate(high)}`)
+        : verdict.ruled_out_bytes_per_second === null ? figure('Ruled out', 'nothing yet', `${count(verdict.samples)} samples are too few`)
         : figure('Ruled out', `above ${bytes(verdict.ruled_out_bytes_per_second * pace(verdict.ruled_out_bytes_per_second)[0])} ${pace(verdict.ruled_out_bytes_per_second)[1]}`,
           `fitted: ${rate(verdict.rate_bytes_per_second)} ${unit}`),
       figure('Time to the line', leak && verdict.seconds_to_limit !== null ? duration(verdict.seconds_to_limit) : leak ? 'no line known' : 'not reached',
@@ -177,6 +178,7 @@ class MemorySection {
     if (this.run.line && this.run.line >= bottom && this.run.line <= top) this.drawLine(canvas, area, y(this.run.line));
     this.drawSpikes(canvas, area, x, y, from, to);
     this.drawEvents(canvas, area, x, from, to);
+    drawResumes(canvas, area, graph, this.run.run.sessions, 'time');
     canvas.restore();
   }
 

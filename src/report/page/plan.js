@@ -16,10 +16,9 @@ class PlanSection {
     this.values = rowsOf(run.plan, 'name', 'role', 'offset', 'bytes', 'first', 'last').map(([name, role, offset, size, first, last]) => ({name, role, offset, size, first, last}));
     // Drawn from the largest down, so that none hides another's edge; keys walk in the same order.
     this.values.sort((a, b) => b.size - a.size);
-    const totals = {};
-    // The trainer's own figures: bytes by role when most is in use. Older records have none; their values are added up.
-    const said = role => Number((run.configuration || {})['plan.bytes.' + role] || NaN);
-    for (const value of this.values) totals[value.role] = said(value.role) || (totals[value.role] || 0) + value.size;
+    // By role what it holds at the fullest moment, as the trainer printed it; old records do not say.
+    const recorded = run.plan.roles || {}, totals = Object.keys(recorded).length ? {...recorded} : {};
+    for (const value of this.values) if (!(value.role in recorded)) totals[value.role] = (totals[value.role] || 0) + value.size;
     this.roles = Object.keys(totals).sort((a, b) => totals[b] - totals[a]);
     this.nodes = Math.max(...this.values.map(value => value.last)) + 1;
     this.resident = rowsOf(run.memory, 'time', 'rss').filter(row => row[1] !== null);

@@ -1,9 +1,22 @@
 // Loss and learning rate, tokens per second, time per step.
 
+// A moving average that weighs what is older less, without the pull towards zero at its beginning.
+function smoothed(values) {
+  const keep = .95;
+  let sum = 0, weight = 0;
+  return values.map(value => {
+    if (value === null) return null;
+    sum = keep * sum + (1 - keep) * value;
+    weight = keep * weight + (1 - keep);
+    return sum / weight;
+  });
+}
+
 class TrainingSection {
   constructor(main) {
     this.host = section('training', 'Training');
     this.host.hidden = true;
+    this.bySteps = this.smooth = this.log = false;
     main.append(this.host);
   }
 
@@ -12,6 +25,7 @@ class TrainingSection {
     const evaluations = rowsOf(run.evaluations, 'time', 'step', 'loss', 'floor');
     this.steps = steps;
     this.evaluations = evaluations;
+    this.sessions = run.run.sessions;
     const atOf = time => {  // the step reached by then
       let low = 0, high = steps.length;
       while (low < high) {
@@ -21,9 +35,10 @@ class TrainingSection {
       return low;
     };
     // Evaluations stand between steps: rows of their own, in order of time.
-    const rows = steps.map(([time, , loss, rate]) => [time, loss, null, rate]);
+    const smooth = smoothed(steps.map(row => row[2])), x = this.bySteps ? 1 : 0;
+    const rows = steps.map((row, i) => [row[x], row[2], null, row[3], smooth[i], row[0]]);
     this.stepAt = time => (steps[Math.max(0, atOf(time) - 1)] || [0, null])[1];
-    this.lossRows = [...rows, ...evaluations.map(([time, , loss]) => [time, null, loss, null])].sort((a, b) => a[0] - b[0]);
+    this.lossRows = [...rows, ...evaluations.map(row => [row[x], null, row[2], null, null, row[0]])].sort((a, b) => a[0] - b[0]);
     this.entropy = evaluations.length ? evaluations[evaluations.length - 1][3] : null;
     // A watched program tells only steps: its time of a step follows from them.
     let before = null;
@@ -39,6 +54,7 @@ class TrainingSection {
 
   update(run) {
     if (!run.steps || !run.steps.rows.length) return;
+    this.run = run;
     this.take(run);
     this.host.hidden = false;
     this.host.firstChild.textContent = run.run.kind === 'train' ? 'Training' : 'Steps';
@@ -54,24 +70,41 @@ class TrainingSection {
       this.parts.push({chart, rows: spec.rows});
       return chart;
     };
+    const toggle = (text, name) => {
+      const button = make('button', {type: 'button', class: 'small', 'aria-pressed': String(this[name]), onclick: () => {
+        this[name] = !this[name];
+        button.setAttribute('aria-pressed', String(this[name]));
+        this.take(this.run);
+        this.lossChart.reset.hidden = this.lossChart.alone() || !windowOf;
+        this.lossChart.refresh(this.lossChart.spec.rows());
+      }}, text);
+      return button;
+    };
     if (this.steps.some(row => row[2] !== null)) {
       const host = make('div', {class: 'part'}, make('h3', {}, 'Loss and learning rate'));
       this.host.append(host);
       const chart = add(host, {
-        id: 'loss-chart', label: this.spokenLoss(), names: ['loss', 'validation', 'learning rate'], tall: true, 
-        colours: () => [colour('memory'), colour('trend'), colour('faint')],
-        rows: () => this.lossRows,
+        id: 'loss-chart', label: this.spokenLoss(), names: ['loss', 'validation', 'learning rate', 'smoothed'], tall: true, bySteps: () => this.bySteps, log: () => this.log,
+        colours: () => [this.smooth ? faded('memory', .35) : colour('memory'), colour('trend'), colour('faint'), colour('memory')],
+        rows: () => this.lossRows.map(row => row.slice(0, 5)),
+        tools: [toggle('By step', 'bySteps'), toggle('Smooth', 'smooth'), toggle('Log scale', 'log')],
         axes: {y2: {axisLabelWidth: 64, independentTicks: true, axisLabelFormatter: value => value === 0 ? '0' : Number(value.toPrecision(2)).toExponential(), drawGrid: false}},
         options: () => ({
           series: {
-            loss: {strokeWidth: 1.2}, validation: {strokeWidth: 1.5, drawPoints: true, pointSize: 2.5}, 'learning rate': {axis: 'y2', strokeWidth: 1.2, strokePattern: [4, 3]},
+            loss: {strokeWidth: 1.2}, smoothed: {strokeWidth: 1.8}, validation: {strokeWidth: 1.5, drawPoints: true, pointSize: 2.5}, 'learning rate': {axis: 'y2', strokeWidth: 1.2, strokePattern: [4, 3]},
           },
           connectSeparatedPoints: true,
-          underlayCallback: (canvas, area, graph) => this.entropyLine(canvas, area, graph),
+          visibility: [...(this.lossChart ? this.lossChart.graph.visibility().slice(0, 3) : [true, true, true]), this.smooth],
+          underlayCallback: (canvas, area, graph) => {
+            this.entropyLine(canvas, area, graph);
+            drawResumes(canvas, area, graph, this.sessions, this.bySteps ? 'step' : 'time');
+          },
         }),
-        describe: row => [['at', moment(row[0])], ['step', count(this.stepAt(row[0]))], row[1] === null ? null : ['loss', number(row[1], 7), 'var(--memory)'],
+        describe: (row, at) => [['at', moment(this.lossRows[at][5])], ['step', count(this.stepAt(this.lossRows[at][5]))], row[1] === null ? null : ['loss', number(row[1], 7), 'var(--memory)'],
+          this.smooth && row[4] !== null ? ['smoothed', number(row[4], 5)] : null,
           row[2] === null ? null : ['validation', number(row[2], 7), 'var(--trend)'], row[3] === null ? null : ['learning rate', number(row[3], 4), 'var(--faint)']],
       });
+      this.lossChart = chart;
       host.append(legend(chart, [{index: 0, name: 'loss', key: 'var(--memory)'}, {index: 1, name: 'validation', key: 'var(--trend)'},
         {index: 2, name: 'learning rate (right)', key: 'var(--faint)'},
         ...(this.entropy ? [{name: `entropy of the data, ${number(this.entropy)}`, key: 'var(--floor)'}] : [])]));

@@ -1,0 +1,31 @@
+#include "base/json.hpp"
+
+#include <gtest/gtest.h>
+
+namespace plimsoll {
+namespace {
+
+std::string nested(int depth, char open, char close) {
+  return std::string(size_t(depth), open) + std::string(size_t(depth), close);
+}
+
+TEST(Json, NestingIsBoundedWhateverTheBrackets) {
+  EXPECT_TRUE(parse_json(nested(deepest_json, '[', ']')).is_array());
+  EXPECT_TRUE(parse_json(nested(deepest_json + 1, '[', ']')).is_discarded());
+  EXPECT_TRUE(parse_json("{\"id\":" + nested(100'000, '[', ']') + "}").is_discarded());
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  EXPECT_TRUE(parse_json(objects).is_discarded());
+}
+
+TEST(Json, BracketsInStringsDoNotCountAndClosedOnesNoLonger) {
+  const std::string text = "[\"" + std::string(1000, '[') + "\\\"[\"" + "]";
+  EXPECT_TRUE(parse_json(text).is_array());
+  std::string flat = "[";
+  for (int i = 0; i < 1000; ++i) flat += "[1],";
+  EXPECT_EQ(parse_json(flat + "0]").size(), 1001u);
+  EXPECT_TRUE(parse_json("[1").is_discarded());
+}
+
+}  // namespace
+}  // namespace plimsoll
