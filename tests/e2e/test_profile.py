@@ -1,5 +1,6 @@
 """plimsoll profile: the line that holds the memory, in Python and C++, however the program ends."""
 import glob
+import gzip
 import os
 import re
 import shutil
@@ -126,9 +127,24 @@ def test_record_of_a_killed_program_has_its_sites():
         assert result.code == 137
         rows = sqlite3.connect(run).execute("SELECT stack, bytes, blocks FROM sites ORDER BY bytes DESC").fetchall()
         assert any(f"{path}:{LEAKING_LINE} handle" in stack for stack, _, _ in rows[:2]), rows[:2]
-        report = subprocess.run([PLIMSOLL, "report", run, "--markdown", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert report.returncode != 0 or b"train.py" in report.stdout, report
+        report = subprocess.run([PLIMSOLL, "report", run, "--format", "md"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert report.returncode == 0 and b"Call sites" in report.stdout and b"train.py" in report.stdout, report
+        for form in ("pprof", "collapsed", "speedscope"):
+            out = os.path.join(folder, form)
+            done = subprocess.run([PLIMSOLL, "profile", run, "--" + form, out], stderr=subprocess.PIPE)
+            assert done.returncode == 0, done
+            content = open(out, "rb").read()
+            content = gzip.decompress(content) if form == "pprof" else content
+            assert path.encode() in content and b"handle" in content, content[:500]
         assert not glob.glob(os.path.join(folder, "plimsoll-heap-*")), os.listdir(folder)
+
+
+def test_exports_refuse_what_is_no_profile():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([PLIMSOLL, "profile", os.path.join(folder, "none.db"), "--pprof", os.path.join(folder, "out")],
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 2 and done.stderr.count(b"\n") == 1, done
+        assert os.listdir(folder) == [], os.listdir(folder)
 
 
 def test_no_line_is_accused_without_a_leak():
