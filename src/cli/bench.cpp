@@ -110,6 +110,9 @@ Command command(70, "bench", "measure training steps or generation on this machi
                   app.add_option("--gemm", options.gemm,
                                  "matrix products: auto, native, onednn, cblas, plain")
                       ->capture_default_str();
+                  app.add_option("--isa", options.isa, "kernels: auto, plain, avx2, avx512")
+                      ->envname("PLIMSOLL_ISA")
+                      ->capture_default_str();
                   app.add_flag("--generate", generate, "measure tokens a second of generation instead");
                   app.add_flag("--json", as_json, "print one JSON object");
                   app.callback(run);
