@@ -97,7 +97,7 @@ def main():
                 subprocess.run(["c++", "-O2", source, "-o", program], check=True)
                 programs[name] = [program]
             else:
-                programs[name] = [arguments.python, write(name + ".py", {"dicts": DICTS, "torch": TORCH}[name])]
+                programs[name] = [arguments.python, write("program_" + name + ".py", {"dicts": DICTS, "torch": TORCH}[name])]
         for name, command in programs.items():
             arms = {"alone": command, "plimsoll": [PLIMSOLL, "profile", "--quiet", "--", *command]}
             if arguments.others:

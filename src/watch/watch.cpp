@@ -187,6 +187,7 @@ void Watch::note(std::string text) {
 
 void Watch::take(const observe::Recognised& event) {
   double time = now();
+  if (event.epoch && profiling_) profiling_->epoch(*event.epoch, time);
   if (!event.phase.empty() && (phases_.empty() || phases_.back().name != event.phase)) {
     if (!phases_.empty()) phases_.back().end = time;
     // The oldest give way: a run of weeks has many validations, the last thousand tell as much.
@@ -237,9 +238,7 @@ void Watch::look_online(const observe::Snapshot& snapshot) {
   if (before || !online_->first_leak()) return;
   std::string sentence = online_->current().sentence;
   if (profiling_)
-    if (const std::string line = report::fastest_site(profiling_->report(online_->current(), snapshot.time));
-        !line.empty())
-      sentence += " " + line;
+    sentence = report::first_sight(profiling_->report(online_->current(), snapshot.time), sentence);
   if (recorder_) recorder_->event("leak", sentence, snapshot.time);
   if (!options_.quiet) say("plimsoll: " + sentence + "\n");
 }
@@ -431,7 +430,9 @@ int Watch::finish() {
     std::fputs((json + "\n").c_str(), stdout);
     std::fflush(stdout);
   }
-  if (options_.fail_on_leak && v.kind == verdict::Kind::leak) return int(Exit::leak);
+  // Where sites were looked at they decide: what only fills up is no leak.
+  const bool leak = sites ? sites->answer == diagnose::Answer::leak : v.kind == verdict::Kind::leak;
+  if (options_.fail_on_leak && leak) return int(Exit::leak);
   if (!child_ || stop_ == Stop::duration) return int(Exit::done);
   return child_->exit_code().value_or(int(Exit::interrupted));
 }
