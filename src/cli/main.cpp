@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/mask.hpp"
 #include "base/nearest.hpp"
 #include "cli/command.hpp"
 
@@ -42,7 +43,7 @@ namespace {
 
 // Prints one line and gives the code of wrong usage.
 int refuse(const std::string& message) {
-  fmt::print(stderr, "plimsoll: {}\n", message);
+  fmt::print(stderr, "plimsoll: {}\n", escape(message));
   return int(Exit::usage);
 }
 
@@ -114,10 +115,10 @@ int main(int argc, char** argv) {
   try {
     return plimsoll::cli::run(argc, argv);
   } catch (const plimsoll::Error& e) {
-    fmt::print(stderr, "plimsoll: {}\n", e.what());
+    fmt::print(stderr, "plimsoll: {}\n", plimsoll::escape(e.what()));
     return int(e.code);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "plimsoll: unexpected: {}\n", e.what());
+    fmt::print(stderr, "plimsoll: unexpected: {}\n", plimsoll::escape(e.what()));
     return int(plimsoll::Exit::failed);
   }
 }

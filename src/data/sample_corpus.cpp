@@ -34,14 +34,15 @@ struct SampleCorpus::Survey {
   ~Survey() { XXH3_freeState(hash); }
 };
 
-SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options)
+SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options,
+                           const ReadingProgress& reading)
     : path_(path),
       options_(options),
       tokenizer_(kind == Tokenizer::Kind::bytes ? Tokenizer::bytes() : Tokenizer::characters({U'\n'})),
       file_(path) {
   Survey survey;
   survey.seen[U'\n'] = true;
-  open(survey);
+  open(survey, reading);
   if (kind == Tokenizer::Kind::bytes) return;
   std::vector<char32_t> characters;
   for (size_t value = 0; value < survey.seen.size(); ++value)
@@ -49,7 +50,8 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, Sample
   tokenizer_ = Tokenizer::characters(std::move(characters));
 }
 
-SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options)
+SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options,
+                           const ReadingProgress& reading)
     : path_(path), options_(options), tokenizer_(std::move(tokenizer)), file_(path) {
   if (tokenizer_.kind() == Tokenizer::Kind::characters && tokenizer_.token_of(U'\n') < 0)
     fail_input(
@@ -57,10 +59,10 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleO
         path);
   Survey survey;
   survey.known = true;
-  open(survey);
+  open(survey, reading);
 }
 
-void SampleCorpus::open(Survey& survey) {
+void SampleCorpus::open(Survey& survey, const ReadingProgress& reading) {
   const auto bytes = file_.bytes();
   uint64_t all_tokens = 0;
   size_t hashed = 0;
@@ -70,6 +72,7 @@ void SampleCorpus::open(Survey& survey) {
       XXH3_64bits_update(survey.hash, bytes.data() + hashed, count);
       file_.drop(hashed, count);
     }
+    if (reading) reading(upto, bytes.size());
   };
   for (Place place; place.offset < bytes.size();) {
     if (place.offset - hashed >= pass_stride) leave_behind(place.offset);
@@ -81,7 +84,7 @@ void SampleCorpus::open(Survey& survey) {
       const std::string what =
           fmt::format("line {} {} (byte {})", here.line + 1, sample.problem, sample.problem_at + 1);
       if (!options_.skip_bad)
-        fail_input("[data] {}: {}; mend it, or leave such lines out with --skip-bad", path_, what);
+        fail_input("[data] {}: {}; correct it, or skip such lines with --skip-bad", path_, what);
       if (counts_.bad++ == 0) first_bad_ = what;
       continue;
     }
@@ -162,7 +165,7 @@ std::vector<std::string> SampleCorpus::notes() const {
   missing(counts_.without_authority, "auth_weight", standard.authority_weight);
   missing(counts_.without_entropy, "prov_entropy", standard.provenance_entropy);
   if (counts_.bad)
-    notes.push_back(fmt::format("{} malformed line{} left out; the first: {}", format_count(counts_.bad),
+    notes.push_back(fmt::format("{} malformed line{} skipped; the first: {}", format_count(counts_.bad),
                                 counts_.bad == 1 ? "" : "s", first_bad_));
   return notes;
 }
@@ -259,7 +262,7 @@ void SampleCorpus::read(Split split, uint64_t place, std::span<int32_t> tokens,
     token += here;
   }
   if (done < count)
-    fail("[data] {} is not what it was when the run began; leave it as it is while it is read", path_);
+    fail("[data] {} has changed since the run began; do not change it while it is being read", path_);
   if (!keep_resident_) file_.drop(mark->place.offset, at.offset - mark->place.offset);
 }
 

@@ -1,7 +1,7 @@
-// A corpus of samples that say where they come from: a JSONL file of any size, memory-mapped. Opening reads everything
-// once, to check it, to learn its characters and to count; of ten samples one, drawn by lot, is for validation.
+// A corpus of samples with provenance: a memory-mapped JSONL file of any size. Opening it reads everything once,
+// to validate it, collect its characters and count; one sample in ten, chosen at random, is used for validation.
 //
-// As tokens a part is a newline, then each sample's text followed by a newline, in the order of the file.
+// As tokens a split is a newline, then each sample's text followed by a newline, in the order of the file.
 #pragma once
 #include <array>
 #include <string>
@@ -21,9 +21,11 @@ struct SampleOptions {
 class SampleCorpus final : public Corpus {
  public:
   // InputError: missing, unreadable, empty, or a malformed line, by its number.
-  SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options = {});
+  SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options = {},
+               const ReadingProgress& reading = {});
   // With the tokenizer of a trained model; InputError also for a character it does not know.
-  SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options = {});
+  SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options = {},
+               const ReadingProgress& reading = {});
 
   std::string description() const override;
   std::string fingerprint() const override { return fingerprint_; }
@@ -70,7 +72,7 @@ class SampleCorpus final : public Corpus {
   };
   struct Survey;
 
-  void open(Survey& survey);
+  void open(Survey& survey, const ReadingProgress& reading);
   uint64_t survey_text(const SampleLine& sample, const Place& place, Survey& survey) const;
   Split split_of(uint64_t sample) const;
   std::string_view line_at(uint64_t offset) const;

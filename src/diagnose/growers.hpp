@@ -1,6 +1,6 @@
-// Which process of a tree grows: the one that takes ground it never held before, or whose floor rises over
-// the second half of its life. What was large from the start, what swings, and what merely waits for its
-// children is not it.
+// Finds the process of a tree that grows: the one that most exceeds the memory it held more than two seconds
+// ago, or whose floor rises most over the second half of its life. A process that was large from the start,
+// fluctuates, or only waits for its children is not chosen.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ class Growers {
  public:
   Growers();
   void see(const observe::Snapshot& snapshot);
-  // The one to hold responsible, leaving out the dead and those in `spared`; null where nobody is left.
+  // The process responsible for the growth, except ended ones and those in `spared`; null if there is none.
   // Growth below `matter` bytes is none: then it is the largest.
   const observe::Process* grower(const observe::Snapshot& snapshot, uint64_t matter,
                                  const std::vector<proc::ProcessId>& spared) const;

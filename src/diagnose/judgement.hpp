@@ -14,7 +14,7 @@ struct Culprit {
   proc::ProcessId id;  // of a pool: its first member
   bool pool = false;
   std::string name;  // escaped
-  Role role = Role::main;
+  ProcessRole role = ProcessRole::main;
   double share = 0;  // of the tree's growth, 0..1
   double rate = 0;   // bytes a second of its own
 };

@@ -1,7 +1,8 @@
-// Replays the lists of a planned graph over one mapping. Everything is resolved when it is made: addresses, parts,
-// backends; a replay allocates nothing, dispatches nothing but the node's own kernel.
+// Replays the lists of a planned graph over one mapping. Addresses, parts and backends are resolved in the
+// constructor; a replay allocates nothing and dispatches only to each node's kernel.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -13,6 +14,14 @@
 
 namespace plimsoll {
 
+// Asked by the thread that runs a list, between two nodes and every few milliseconds of work: whether to leave it where
+// it is. May not throw.
+struct Interrupt {
+  bool (*asked)(void* of) = nullptr;  // null: never
+  void* of = nullptr;
+  bool operator()() const { return asked && asked(of); }
+};
+
 class Executor {
  public:
   struct Options {
@@ -23,18 +32,22 @@ class Executor {
   // plan's table of places (the plan itself may be moved).
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
-  // Where the value lives; with lanes, the copy of `lane`.
-  float* data(ValueId id, int lane = 0) const {
-    const Place& place = places_[static_cast<size_t>(id)];
-    return reinterpret_cast<float*>(memory_ + place.of_lane(lane));
+  // The elements of a value, which must be of this type; with lanes, the copy of `lane`.
+  template <typename T = float>
+  T* data(ValueId id, int lane = 0) const {
+    check(id, DTypeOf<T>::value);
+    return reinterpret_cast<T*>(bytes(id, lane));
   }
-  int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
+  int32_t* tokens(ValueId id, int lane = 0) const { return data<int32_t>(id, lane); }
+  std::byte* bytes(ValueId id, int lane = 0) const {
+    return memory_ + places_[static_cast<size_t>(id)].of_lane(lane);
+  }
 
   // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
-  // it returns false the run is abandoned and so is this: parameters and moments, which only the nodes after the loop
-  // change, are as before.
+  // it returns false, or `interrupt` true within the loop, the run is abandoned and this returns false: parameters and
+  // moments, which only the nodes after the loop change, are as before.
   template <typename Fill>
-  bool run(int list, Moment now, Fill&& fill) {
+  bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
     for (int micro = 0; micro < bound.repeats; ++now.round) {
       now.micro = micro;
@@ -46,17 +59,16 @@ class Executor {
           fill(micro, lane);
         }
       }
-      if (bound.lanes == 1)
-        replay(bound, 0, bound.loop_end, now);
-      else
-        replay_lanes(bound, lanes, now);
+      const bool ended = bound.lanes == 1 ? replay(bound, 0, bound.loop_end, now, interrupt)
+                                          : replay_lanes(bound, lanes, now, interrupt);
+      if (!ended) return false;
     }
-    if (bound.lanes > 1) add_lanes(bound);
-    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now);
+    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;
   }
-  void run(int list, const Moment& now) {
-    run(list, now, [](int, int) {});
+  bool run(int list, const Moment& now, Interrupt interrupt = {}) {
+    return run(
+        list, now, [](int, int) {}, interrupt);
   }
 
  private:
@@ -64,14 +76,13 @@ class Executor {
     const Op* op;
     Frame frame;  // scratch and moment are filled in per part
     int parts;
+    bool asks;  // for an interrupt before it: enough work lies behind
   };
   struct Bound {
     std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes
     size_t loop_end = 0, rest = 0;
     int repeats = 1, lanes = 1;
-    Handed handed;
-    std::vector<std::unique_ptr<float*[]>> pointers;
-    std::vector<std::unique_ptr<Type[]>> types;
+    std::vector<std::unique_ptr<Operand[]>> operands;
   };
   float* scratch(int slot) const {
     return reinterpret_cast<float*>(memory_ + scratch_offset_ +
@@ -79,16 +90,18 @@ class Executor {
   }
   void bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
             const Options& options);
-  void replay(const Bound& bound, size_t begin, size_t end, const Moment& now);
-  void replay_lanes(const Bound& bound, int lanes, const Moment& now);
-  void add_lanes(const Bound& bound);
+  bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt);
+  bool replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt);
+  void check(ValueId id, DType dtype) const;
 
   const kernels::Table* kernels_;
+  const Graph* graph_;
   const Place* places_;
   uint64_t scratch_offset_, scratch_per_thread_;
   Pool* pool_;
   std::byte* memory_;
   std::vector<Bound> lists_;
+  double unasked_work_ = 0;  // while binding: since the last node that asks
 };
 
 }  // namespace plimsoll

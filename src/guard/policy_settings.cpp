@@ -167,6 +167,7 @@ Policy resolve_policy(const PolicySources& sources) {
     const PolicyKey& key = named(name, "command line");
     assign(key, policy, text, key.flag());
   }
+  if (sources.given) sources.given(policy);
   validate(policy);
   return policy;
 }

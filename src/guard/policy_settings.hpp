@@ -41,8 +41,10 @@ struct PolicySources {
   std::string file;                                 // TOML; empty: none
   // The value of an environment variable or null; empty counts as not set.
   std::function<const char*(const char*)> environment = [](const char* name) { return getenv(name); };
+  // What the caller knows as values already; it wins over all of the above.
+  std::function<void(Policy&)> given = {};
 };
-// Command line over environment over file over default.
+// Given values over command line over environment over file over default.
 Policy resolve_policy(const PolicySources& sources);
 
 }  // namespace plimsoll::guard

@@ -11,6 +11,7 @@
 
 #include "heap/reader.hpp"
 #include "heap/site_series.hpp"
+#include "platform/shared_file.hpp"
 
 namespace plimsoll::heap {
 
@@ -61,7 +62,7 @@ class Collector {
 
   std::string folder_, library_;
   uint64_t rate_;
-  int lock_ = -1;
+  std::unique_ptr<platform::LockedFile> lock_;
   std::vector<std::unique_ptr<Profiled>> processes_;
   std::map<std::string, Profiled*> by_file_;
   std::vector<std::string> troubles_;

@@ -65,9 +65,9 @@ class Model {
   std::vector<Parameter> parameters_;
 };
 
-// The starting value of elements [first, first + count) of a parameter whose bytes are at `data`: a pure function of the
-// seed, so no order of filling matters.
-void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+// The starting value of elements [first, first + count) of a parameter whose bytes are at `data`, in its dtype: a pure
+// function of the seed, so no order of filling matters.
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, void* data, int64_t first,
                 int64_t count);
 
 }  // namespace plimsoll

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/file.hpp"
+
 namespace plimsoll {
 
 class EventFile {
@@ -18,7 +20,6 @@ class EventFile {
 
   // Creates a new file in `folder`, creating that too; InputError if that cannot be done.
   explicit EventFile(const std::filesystem::path& folder);
-  ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
@@ -33,7 +34,7 @@ class EventFile {
  private:
   void append(const void* event, size_t bytes) noexcept;
   std::filesystem::path path_;
-  int file_ = -1;
+  AppendFile file_;
   char error_[256] = {};
 };
 

@@ -1,15 +1,24 @@
 #include "train/describe.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <ctime>
-#include <fstream>
-#include <sstream>
 
 #include "base/units.hpp"
 
 namespace plimsoll {
+
+namespace {
+
+// "f32 1.2 MB, bf16 300 kB"
+std::string dtypes_text(const Plan& plan) {
+  std::string text;
+  for (int d = 0; d < dtype_count; ++d)
+    if (plan.by_dtype[size_t(d)])
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(DType(d)),
+                          format_bytes(plan.by_dtype[size_t(d)]));
+  return text;
+}
+
+}  // namespace
 
 std::string plan_table(const Plan& plan) {
   std::string text =
@@ -18,6 +27,7 @@ std::string plan_table(const Plan& plan) {
   for (int r = 0; r < role_count; ++r)
     if (plan.by_role[size_t(r)])
       text += fmt::format("  {:<12}{:>10}\n", role_name(Role(r)), format_bytes(plan.by_role[size_t(r)]));
+  text += fmt::format("  {}\n", dtypes_text(plan));
   text.pop_back();
   return text;
 }
@@ -40,7 +50,7 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
             ? "always"
             : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
     text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes),
-                        role_name(graph[id].role), graph[id].name, graph[id].type.shape.text(), when);
+                        role_name(graph[id].role), graph[id].name, graph[id].type.text(), when);
   }
   text.pop_back();
   return text;
@@ -54,41 +64,38 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
     const Value& value = graph[ValueId(i)];
     for (int lane = 0; lane < copies(graph, place); ++lane) {
-      const std::string name = lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name;
+      std::string name = value.name;
+      if (value.type.dtype != DType::f32) name += fmt::format(" ({})", name_of(value.type.dtype));
+      if (lane) name += fmt::format(" (lane {})", lane + 1);
       record.plan({name, role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
                    place.list < 0 ? 0 : place.first,
                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
     }
   }
+  if (plan.total > plan.scratch_offset)
+    record.plan({"scratch of the threads", role_name(Role::scratch), int64_t(plan.scratch_offset),
+                 int64_t(plan.total - plan.scratch_offset), 0, std::max<int64_t>(0, nodes - 1)});
+  for (int r = 0; r < role_count; ++r)
+    record.configuration(fmt::format("plan.bytes.{}", role_name(Role(r))),
+                         std::to_string(plan.by_role[size_t(r)]));
 }
 
-void describe_run(Progress& progress, const Settings& s, const Runtime& runtime, const Corpus& corpus,
-                  const kernels::Backend& gemm, const std::string& folder) {
-  progress.note(fmt::format(
-      "Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} parameters",
-      s.preset, s.layers, s.heads, s.dim, s.ff, s.context, runtime.program.model->spec().vocab,
-      s.tied ? "tied" : "untied", format_count(runtime.program.model->count())));
-  const auto floor = corpus.floor(s.context);
-  progress.note(fmt::format("Data: {}{}", corpus.description(),
-                            floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
-  progress.note(fmt::format(
-      "Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
-      s.accumulate,
-      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "",
-      s.lanes > 1 ? fmt::format(" in {} lanes", s.lanes) : "", folder));
-  progress.note(plan_table(runtime.plan));
-}
-
-double seconds_since_process_start() {
-  // Field 22 of stat, after the parenthesised name: start time in clock ticks since boot.
-  std::ifstream file("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string field;
-  for (int i = 3; i <= 22; ++i) fields >> field;
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9 - std::stod(field) / double(sysconf(_SC_CLK_TCK));
+std::vector<std::string> describe_run(const PreparedRun& run) {
+  const Settings& s = run.settings();
+  const auto& model = *run.runtime->program().model;
+  return {
+      fmt::format("Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} "
+                  "parameters",
+                  s.preset, s.layers, s.heads, s.dim, s.ff, s.context, model.spec().vocab,
+                  s.tied ? "tied" : "untied", format_count(model.count())),
+      fmt::format("Data: {}{}", run.corpus->description(),
+                  run.floor ? fmt::format(" | entropy floor {:.4f} nats/char", *run.floor) : ""),
+      fmt::format("Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", run.gemm.description,
+                  run.runtime->threads(), s.batch, s.accumulate,
+                  run.way.micro_batch != s.batch ? fmt::format(", {} at a time", run.way.micro_batch) : "",
+                  run.way.lanes > 1 ? fmt::format(" in {} lanes", run.way.lanes) : "",
+                  run.start.folder.string()),
+      plan_table(run.runtime->plan())};
 }
 
 }  // namespace plimsoll

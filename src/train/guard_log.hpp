@@ -1,5 +1,5 @@
-// What the guard did in a run, each time with what came of it: said in one line, recorded as an event, listed for the
-// end. Works in memory set aside at the start.
+// The actions of the guard in a run, each with its effect: printed as a line, recorded as an event, and
+// listed at the end. Uses memory allocated at the start.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "guard/policy.hpp"
-#include "record/run_record.hpp"
-#include "train/progress.hpp"
+#include "train/observer.hpp"
 
 namespace plimsoll {
 
@@ -42,14 +41,13 @@ struct GuardReport {
 
 class GuardLog {
  public:
-  GuardLog(RunRecord& record, Progress& progress);
+  explicit GuardLog(Observer& tell);
   void add(const GuardAction& action);
   const std::vector<GuardAction>& actions() const { return actions_; }
   uint64_t unlisted() const { return unlisted_; }
 
  private:
-  RunRecord& record_;
-  Progress& progress_;
+  Observer& tell_;
   std::vector<GuardAction> actions_;
   uint64_t unlisted_ = 0;
 };

@@ -1,8 +1,8 @@
-// The guard inside the trainer: looks at what is left of memory as often as the policy wants to know, and does what the
-// level says - a word, a smaller plan, a pause, an end with a checkpoint. Everything is made ready at the start: acting
-// allocates nothing.
+// The guard inside the trainer: reads the remaining memory as often as the policy requires and acts on the
+// level by a warning, a smaller plan, a pause, or a stop with a checkpoint. Everything is prepared at the
+// start; acting allocates nothing.
 //
-//   Guarded guard(policy, {runtime, corpus, record, progress, stop_request, floor});
+//   Guarded guard(policy, {runtime, corpus, tell, record, stop_request, floor});
 //   executor.run(train, now, [&](int micro) { return !guard.wants(micro == 0) && (fill(micro), true); });
 //   if (abandoned && guard.act(iterations_done) == Guarded::Then::stop) save_and_leave();
 #pragma once
@@ -17,17 +17,18 @@
 #include "platform/signals.hpp"
 #include "train/guard_log.hpp"
 #include "train/own_floor.hpp"
+#include "train/record_observer.hpp"
 #include "train/runtime.hpp"
 
 namespace plimsoll {
 
-class Guarded {
+class Guarded final : public Observer {
  public:
   struct Parts {
     Runtime& runtime;
     const Corpus& corpus;
-    RunRecord& record;
-    Progress& progress;
+    Observer& tell;
+    const RecordObserver& clock;
     const StopRequest& stop;
     OwnFloor& floor;
   };
@@ -42,9 +43,8 @@ class Guarded {
   // After the checkpoint of a stop: whether it is safe.
   void stopped(bool saved);
 
-  // After every step.
-  void pace(uint64_t iterations_done, double seconds_per_step) {
-    iteration_ = iterations_done, step_seconds_ = seconds_per_step;
+  void step(const StepDone& step) override {
+    iteration_ = step.iteration, step_seconds_ = step.median_seconds;
   }
   GuardReport report() const;
   guard::Level level() const { return last_.level; }
@@ -72,7 +72,7 @@ class Guarded {
   std::optional<guard::Level> due_;  // entered or asked for, not yet acted on
   bool eased_ = false, may_grow_ = false;
   bool asked_ = false;           // from outside, to shrink
-  bool outside_calm_ = true;     // nobody there, or nothing to fear
+  bool outside_calm_ = true;     // there is no outer guard, or its level is ok
   double no_growth_before_ = 0;  // seconds since began_
   uint64_t iteration_ = 0;
   double step_seconds_ = 0, look_cost_ = 1e-3;

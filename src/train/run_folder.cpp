@@ -1,9 +1,5 @@
 #include "train/run_folder.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
-
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "data/sample_corpus.hpp"
@@ -77,6 +73,12 @@ Start find_start(const SettingsSources& sources) {
   start.state.settings = resolve(sources, &saved.settings);
   if (auto difference = first_difference(saved.settings, start.state.settings))
     fail_input("--resume {}: {}", from.string(), *difference);
+  if (const auto asked = start.state.settings.iterations; uint64_t(asked) < saved.step)
+    fail_input(
+        "--resume {}: it has done {} iterations, more than the {} asked for; give more --iterations, or "
+        "start anew "
+        "with --out FOLDER",
+        from.string(), saved.step, asked);
   const fs::path home = fs::absolute(whole.checkpoint.folder).lexically_normal().parent_path();
   start.folder = sources.command_line.contains("out") ? fs::path(start.state.settings.out) : home;
   start.same_folder = fs::weakly_canonical(start.folder, ignored) == fs::weakly_canonical(home, ignored);
@@ -86,7 +88,7 @@ Start find_start(const SettingsSources& sources) {
 }
 
 std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer,
-                                    bool all_for_validation) {
+                                    bool all_for_validation, const ReadingProgress& reading) {
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
@@ -101,8 +103,8 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
   auto open = [&](const auto& how) -> std::unique_ptr<Corpus> {
     if (samples)
       return std::make_unique<SampleCorpus>(settings.data, how,
-                                            SampleOptions{settings.skip_bad, all_for_validation});
-    return std::make_unique<TextCorpus>(settings.data, how, all_for_validation ? 0.0 : 0.9);
+                                            SampleOptions{settings.skip_bad, all_for_validation}, reading);
+    return std::make_unique<TextCorpus>(settings.data, how, all_for_validation ? 0.0 : 0.9, reading);
   };
   return tokenizer ? open(*tokenizer) : open(parse_tokenizer_kind(settings.tokenizer));
 }
@@ -130,9 +132,9 @@ void check_metrics(const fs::path& file, const fs::path& folder) {
     fail_input("--metrics {}: that is a folder; name a file", file.string());
   if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
   const bool there = fs::exists(file, ignored);
-  if (::access((there ? file : home).c_str(), W_OK) != 0)
+  if (const int code = may_write(there ? file : home))
     fail_input("--metrics {}: {}; name a file in a folder that can be written", file.string(),
-               error_text(errno));
+               error_text(code));
 }
 
 void make_run_folder(const fs::path& folder, std::string_view run_json) {
@@ -142,7 +144,7 @@ void make_run_folder(const fs::path& folder, std::string_view run_json) {
       fail_input("--out {}: {}; name a folder that can be written", folder.string(), error.message());
   };
   if (fs::exists(folder, error)) {
-    if (::access(folder.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+    error = {may_write(folder), std::generic_category()};
     check();
     if (!fs::exists(folder / "run.json", error)) write_atomically(folder / "run.json", run_json);
     return;

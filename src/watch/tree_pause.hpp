@@ -1,5 +1,5 @@
-// Stops a whole process tree and lets it go on. Children are stopped before their parents, in passes until
-// one finds nobody new: what has a stop pending cannot fork, so then nobody has escaped.
+// Stops and continues a whole process tree. Children are stopped before their parents, in passes until one
+// finds no new process. A process with a pending stop cannot fork, so at that point none has escaped.
 #pragma once
 #include <vector>
 
@@ -16,10 +16,10 @@ class TreePause {
     size_t stopped = 0;  // in all, by us
     size_t denied = 0;   // that we may not signal
     size_t passes = 0;
-    bool complete = false;  // a pass found nobody new
+    bool complete = false;  // a pass found no new process
   };
   // Those stopped by others before stay theirs: they are not continued afterwards. Call again while the
-  // pause lasts, for what somebody else has continued.
+  // pause lasts, for processes that something else has continued.
   Result stop_all();
   // Parents first.
   void continue_all();

@@ -7,7 +7,7 @@ import struct
 from harness import *
 
 random.seed(11)
-NAMED = re.compile("is damaged|cannot read|not a sound")
+NAMED = re.compile("is damaged|cannot read|not a valid")
 
 
 def hostile_headers():

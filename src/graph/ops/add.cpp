@@ -1,4 +1,4 @@
-// Sums gradients where two branches meet; the model's own additions are fused into linear and dropout.
+// Sums gradients where two branches meet. The model's own additions are fused into linear and dropout.
 #include "graph/ops.hpp"
 
 namespace plimsoll::ops {
@@ -23,8 +23,8 @@ class Add final : public Op {
     return (in[0].elements() + grain - 1) / grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, grain);
-    f.kernels->add({r.end - r.begin, f.in[0] + r.begin, f.in[1] + r.begin, f.out[0] + r.begin});
+    const Range r = split(f.in_type(0).elements(), part, parts, grain);
+    f.kernels->add({r.end - r.begin, f.in(0) + r.begin, f.in(1) + r.begin, f.out(0) + r.begin});
   }
 };
 

@@ -20,8 +20,8 @@ class GeluBackward final : public Op {
     return (in[0].elements() + grain - 1) / grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, grain);
-    f.kernels->gelu_backward({r.end - r.begin, f.in[0] + r.begin, f.in[1] + r.begin, f.out[0] + r.begin});
+    const Range r = split(f.in_type(0).elements(), part, parts, grain);
+    f.kernels->gelu_backward({r.end - r.begin, f.in(0) + r.begin, f.in(1) + r.begin, f.out(0) + r.begin});
   }
 };
 
@@ -38,8 +38,8 @@ class Gelu final : public Op {
     return (in[0].elements() + grain - 1) / grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, grain);
-    f.kernels->gelu({r.end - r.begin, f.in[0] + r.begin, f.out[0] + r.begin});
+    const Range r = split(f.in_type(0).elements(), part, parts, grain);
+    f.kernels->gelu({r.end - r.begin, f.in(0) + r.begin, f.out(0) + r.begin});
   }
   void backward(Backward& b) const override {
     const auto dx = b.gradient_of_input(0);
