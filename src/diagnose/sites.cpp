@@ -129,6 +129,7 @@ class ProcessSites {
       site.oldest_seconds = 1e-9 * double(process_.held_nanoseconds - oldest);
     const std::vector<verdict::Sample> seen = samples(process_.series.times(), group.bytes, until);
     site.verdict = verdict::judge(seen);
+    site.held = seen;
     if (site.verdict.growing || site.verdict.kind == verdict::Kind::leak) {
       // All of the rise counts here, not only the part that is sure to go on: shares are to add up.
       verdict::Series series(seen.size());
@@ -145,27 +146,7 @@ class ProcessSites {
   std::map<std::string, Group> groups_;
 };
 
-std::string percent(double part, double whole) {
-  return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0);
-}
-
 }  // namespace
-
-const char* answer_name(Answer answer) {
-  switch (answer) {
-    case Answer::leak:
-      return "leak";
-    case Answer::filling:
-      return "filling";
-    case Answer::retained:
-      return "retained";
-    case Answer::no_leak:
-      return "no-leak";
-    case Answer::undecided:
-      break;
-  }
-  return "undecided";
-}
 
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols, const SiteOptions& options) {
   SiteReport report;
@@ -199,61 +180,6 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols,
             [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
   if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
   return report;
-}
-
-HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint) {
-  HeldMemory memory;
-  // Memory that was asked for and never touched is not there.
-  memory.live_heap = std::min(live_footprint, classes.anonymous);
-  memory.retained = classes.anonymous - memory.live_heap;
-  memory.mapped_file = classes.file;
-  memory.shared = classes.shared;
-  memory.stack = classes.stack;
-  memory.other = classes.other;
-  memory.pss = classes.sum();
-  return memory;
-}
-
-void answer(SiteReport& report, const verdict::Verdict& tree, const EpochsSeen& epochs,
-            const std::optional<HeldMemory>& before) {
-  switch (tree.kind) {
-    case verdict::Kind::no_leak:
-      report.answer = Answer::no_leak;
-      report.reason = "the memory of the tree does not grow without end";
-      return;
-    case verdict::Kind::undecided:
-      report.answer = Answer::undecided;
-      report.reason = "too little was seen to tell";
-      break;
-    case verdict::Kind::leak:
-      report.answer = Answer::leak;
-      report.reason = report.sites.empty() || report.sites.front().rate <= 0
-                          ? "the memory of the tree grows"
-                          : fmt::format("{} holds more and more", report.sites.front().place.text());
-      break;
-  }
-  // Growth that the live heap does not share is the allocator's. What else grows is told by its class.
-  if (tree.kind == verdict::Kind::leak && before && report.memory) {
-    const auto grown = [](uint64_t now, uint64_t then) { return now > then ? double(now - then) : 0.0; };
-    const double all = grown(report.memory->pss, before->pss),
-                 kept = grown(report.memory->retained, before->retained);
-    if (all > 0 && kept > 0.6 * all && report.live_rate < 0.4 * tree.rate) {
-      report.answer = Answer::retained;
-      report.reason = fmt::format(
-          "{} of the growth was freed by the program and is kept by the allocator; malloc_trim(0) would give "
-          "back up to "
-          "{}, and fewer arenas (MALLOC_ARENA_MAX=2) keep it from coming back",
-          percent(kept, all), format_bytes(report.memory->retained));
-      return;
-    }
-  }
-  if (report.answer == Answer::leak && epochs.any && epochs.first_end < 0) {
-    report.answer = Answer::filling;
-    report.reason =
-        "the first epoch is not over: this could be something kept once for each sample; it will be known "
-        "when the "
-        "second epoch has begun";
-  }
 }
 
 }  // namespace plimsoll::diagnose

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/answer.hpp"
 #include "diagnose/places.hpp"
 #include "heap/collector.hpp"
-#include "heap/memory_classes.hpp"
 #include "verdict/verdict.hpp"
 
 namespace plimsoll::diagnose {
@@ -24,7 +24,8 @@ struct Site {
   double rate = 0;   // bytes a second
   double share = 0;  // of the growth of all sites, 0..1
   verdict::Verdict verdict;
-  std::vector<Place> stack;  // of the largest part, innermost first
+  std::vector<verdict::Sample> held;  // bytes over time
+  std::vector<Place> stack;           // of the largest part, innermost first
 };
 
 // One stack, for records and exports.
@@ -35,18 +36,6 @@ struct HeldStack {
   double rate = 0;  // bytes a second over the time seen
 };
 
-// Where the memory of the tree is; the parts add up to `pss`.
-struct HeldMemory {
-  uint64_t live_heap = 0;  // held by the program, with what the allocator rounds up and adds
-  uint64_t retained = 0;   // freed by the program and kept by the allocator
-  uint64_t mapped_file = 0, shared = 0, stack = 0, other = 0, pss = 0;
-};
-
-// leak: it grows without end; filling: it grows, but what is held was made once for each sample of a first pass that
-// is not over; retained: the program freed it, the allocator keeps it.
-enum class Answer { leak, filling, retained, no_leak, undecided };
-const char* answer_name(Answer answer);  // "leak", "filling", "retained", "no-leak", "undecided"
-
 struct SiteReport {
   std::vector<Site> sites;        // the fastest growing first, then the largest
   std::vector<HeldStack> stacks;  // the largest first
@@ -54,7 +43,7 @@ struct SiteReport {
   uint64_t live_bytes = 0;  // of all sites
   double live_rate = 0;     // their growth, bytes a second
   Answer answer = Answer::undecided;
-  std::string reason;  // of the answer, one sentence
+  std::string reason;  // of the answer, one sentence; not escaped
   std::vector<std::string> notes;
 };
 
@@ -65,16 +54,5 @@ struct SiteOptions {
 
 // Sites of all processes, judged. Reads source files, symbols and nothing else.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols, const SiteOptions& options);
-
-// What smaps of a process said, at a moment its live heap was known.
-HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint);
-
-// The answer of the four, from the verdict on the tree and what the sites say.
-struct EpochsSeen {
-  bool any = false;       // the program says where its epochs begin
-  double first_end = -1;  // seconds; when the first was over, negative: not yet
-};
-void answer(SiteReport& report, const verdict::Verdict& tree, const EpochsSeen& epochs,
-            const std::optional<HeldMemory>& before);
 
 }  // namespace plimsoll::diagnose

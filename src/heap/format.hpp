@@ -82,6 +82,6 @@ static_assert(sizeof(Header) <= header_bytes && sizeof(Module) == 56 && sizeof(F
               sizeof(Node) == 16 && sizeof(Site) == 40 && sizeof(Block) == 40);
 
 inline constexpr uint32_t text_capacity = 1 << 20, module_capacity = 1 << 11, frame_capacity = 1 << 15,
-                          node_capacity = 1 << 17, site_capacity = 1 << 15, block_capacity = 3 << 16;
+                          node_capacity = 1 << 18, site_capacity = 1 << 15, block_capacity = 3 << 16;
 
 }  // namespace plimsoll::heap

@@ -85,6 +85,17 @@ bool trainer_dictionary(std::string_view line, bool& evaluation) {
          line.find("\"loss\"", open) != std::string_view::npos;
 }
 
+// The number after the key "epoch", its fraction cut off: 0 during the first.
+std::optional<int64_t> dictionary_epoch(std::string_view line) {
+  size_t key = line.find("epoch'");
+  if (key == std::string_view::npos) key = line.find("epoch\"");
+  size_t colon = line.find(':', key);
+  if (key == std::string_view::npos || colon == std::string_view::npos) return std::nullopt;
+  size_t begin = line.find_first_not_of(" '\"", colon + 1), end = begin;
+  while (end < line.size() && is_digit(line[end])) ++end;
+  return begin >= line.size() ? std::nullopt : text::number<int64_t>(line.substr(begin, end - begin));
+}
+
 std::string bar_phase(std::string_view description) {
   for (const char* word : {"valid", "eval", "test"})
     if (contains_ignoring_case(description, word)) return "validate";
@@ -136,6 +147,7 @@ Recognised recognise(std::string_view line, const StepPattern* pattern) {
   } else if (auto words = pattern ? std::nullopt : words_step(line)) {
     step(StepSource::words, words);
   } else if (trainer_dictionary(line, evaluation)) {
+    found.epoch = dictionary_epoch(line);
     if (evaluation)
       found.phase = "train";  // printed when the evaluation has ended
     else if (!pattern)
@@ -151,6 +163,13 @@ std::optional<Recognised> parse_datagram(std::string_view content) {
     auto value = text::number<int64_t>(text::next_word(content));
     if (!value || *value < 0 || !text::next_word(content).empty()) return std::nullopt;
     return Recognised{StepSource::socket, value, {}};
+  }
+  if (word == "epoch") {
+    auto value = text::number<int64_t>(text::next_word(content));
+    if (!value || *value < 0 || !text::next_word(content).empty()) return std::nullopt;
+    Recognised event;
+    event.epoch = value;
+    return event;
   }
   if (word != "phase") return std::nullopt;
   std::string_view name = text::next_line(content);

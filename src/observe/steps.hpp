@@ -23,6 +23,7 @@ struct Recognised {
   StepSource source = StepSource::none;
   std::optional<int64_t> step;
   std::string phase;  // empty: none said
+  std::optional<int64_t> epoch = std::nullopt;
 };
 
 // A whole number at the front of `text`, thousands separators allowed; not the start of 1.5 or 1e3. `used`:
@@ -46,7 +47,7 @@ class StepPattern {
 
 // `pattern` may be null; where it is given, only it is asked for steps.
 Recognised recognise(std::string_view line, const StepPattern* pattern);
-// A datagram: "step 120", "phase validate". nullopt for anything else.
+// A datagram: "step 120", "phase validate", "epoch 2". nullopt for anything else.
 std::optional<Recognised> parse_datagram(std::string_view text);
 
 // Cuts a stream into lines at \n and \r (bars redraw themselves), keeping at most `longest_line` bytes of

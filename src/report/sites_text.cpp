@@ -45,11 +45,13 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
 
 }  // namespace
 
-std::string fastest_site(const diagnose::SiteReport& report) {
-  if (report.sites.empty() || report.sites.front().rate <= 0) return {};
+std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence) {
+  if (report.answer != diagnose::Answer::leak && report.answer != diagnose::Answer::undecided)
+    return fmt::format("{}: {}", diagnose::answer_name(report.answer), escape(report.reason));
+  if (report.sites.empty() || report.sites.front().rate <= 0) return sentence;
   const diagnose::Site& site = report.sites.front();
-  return fmt::format("{:.0f} % of the growth is at {}{}{}", 100 * site.share, name_of(site.place),
-                     site.source.empty() ? "" : ": ", escape(site.source));
+  return fmt::format("{} {:.0f} % of the growth is at {}{}{}", sentence, 100 * site.share,
+                     name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
 }
 
 std::string sites_text(const diagnose::SiteReport& report) {

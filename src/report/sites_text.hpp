@@ -9,8 +9,9 @@ namespace plimsoll::report {
 
 // Where the memory is, and the lines that grow.
 std::string sites_text(const diagnose::SiteReport& report);
-// One line for the moment a leak is first seen: the line that grows fastest; empty where none does.
-std::string fastest_site(const diagnose::SiteReport& report);
+// What to say at the moment a leak is first seen: the sentence of the verdict and the line that grows fastest, or
+// why it need not be a leak.
+std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence);
 // Adds "answer", "sites" and "memory".
 void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report);
 

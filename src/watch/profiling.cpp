@@ -47,15 +47,22 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
 }
 
-void Profiling::epoch(double time) {
-  if (epochs_.any && epochs_.first_end < 0) epochs_.first_end = time;
-  epochs_.any = true;
-}
-
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until) {
   diagnose::SiteReport report = diagnose::judge_sites(collector_, symbols_, {.until = until});
   report.memory = memory_;
-  diagnose::answer(report, tree, epochs_, first_memory_);
+  diagnose::Evidence evidence{tree, epochs_, {}, {}, report.live_rate, first_memory_, memory_};
+  const auto gain = [](const diagnose::Site& site) {
+    return site.held.empty() ? 0.0 : site.held.back().bytes - site.held.front().bytes;
+  };
+  const auto most = std::max_element(report.sites.begin(), report.sites.end(),
+                                     [&](const auto& a, const auto& b) { return gain(a) < gain(b); });
+  if (most != report.sites.end()) {
+    evidence.line = most->place.text();
+    evidence.held = most->held;
+  }
+  diagnose::Answered answered = diagnose::answer(evidence);
+  report.answer = answered.answer;
+  report.reason = std::move(answered.reason);
   if (collector_.processes().empty())
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "

@@ -26,7 +26,7 @@ class Profiling {
   std::vector<std::pair<std::string, std::string>> environment() const { return collector_.environment(); }
   void sample(const observe::Snapshot& snapshot);
   void look(double time) { collector_.look(time); }
-  void epoch(double time);
+  void epoch(int64_t number, double time) { epochs_.see(number, time); }
   // After the program has ended or while it runs.
   diagnose::SiteReport report(const verdict::Verdict& tree, double until);
 
@@ -36,7 +36,7 @@ class Profiling {
   const proc::Files& files_;
   heap::Collector collector_;
   heap::Symbols symbols_;
-  diagnose::EpochsSeen epochs_;
+  diagnose::Epochs epochs_;
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   double next_memory_ = 0;
 };

@@ -138,6 +138,7 @@ void Watch::note(std::string text) {
 
 void Watch::take(const observe::Recognised& event) {
   const double time = clock_.now();
+  if (event.epoch && profiling_) profiling_->epoch(*event.epoch, time);
   const StepTrack::News news = steps_.take(event, time);
   if (!recorder_) return;
   if (news.phase) recorder_->phase(escape(event.phase), time);
@@ -188,10 +189,7 @@ void Watch::sample() {
 
 void Watch::say_leak(double time) {
   std::string sentence = judge_.current()->sentence;
-  if (profiling_)
-    if (const std::string line = report::fastest_site(profiling_->report(*judge_.current(), time));
-        !line.empty())
-      sentence += " " + line;
+  if (profiling_) sentence = report::first_sight(profiling_->report(*judge_.current(), time), sentence);
   if (recorder_) recorder_->event("leak", sentence, time);
   if (!console_.quiet()) console_.say("plimsoll: " + sentence + "\n");
 }
@@ -323,7 +321,10 @@ int Watch::finish() {
     std::fputs((json + "\n").c_str(), stdout);
     std::fflush(stdout);
   }
-  if (options_.fail_on_leak && judgement.verdict.kind == verdict::Kind::leak) return int(Exit::leak);
+  // If sites are profiled they decide: what only fills up is not a leak.
+  const bool leak =
+      sites ? sites->answer == diagnose::Answer::leak : judgement.verdict.kind == verdict::Kind::leak;
+  if (options_.fail_on_leak && leak) return int(Exit::leak);
   if (!target_.child() || stop_ == Stop::duration) return int(Exit::done);
   return target_.exit_code().value_or(int(Exit::interrupted));
 }

@@ -1,5 +1,6 @@
 """plimsoll profile: the line that holds the memory, in Python and C++, however the program ends."""
 import glob
+import gzip
 import os
 import re
 import shutil
@@ -126,9 +127,24 @@ def test_record_of_a_killed_program_has_its_sites():
         assert result.code == 137
         rows = sqlite3.connect(run).execute("SELECT stack, bytes, blocks FROM sites ORDER BY bytes DESC").fetchall()
         assert any(f"{path}:{LEAKING_LINE} handle" in stack for stack, _, _ in rows[:2]), rows[:2]
-        report = subprocess.run([PLIMSOLL, "report", run, "--markdown", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert report.returncode != 0 or b"train.py" in report.stdout, report
+        report = subprocess.run([PLIMSOLL, "report", run, "--format", "md"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert report.returncode == 0 and b"Call sites" in report.stdout and b"train.py" in report.stdout, report
+        for form in ("pprof", "collapsed", "speedscope"):
+            out = os.path.join(folder, form)
+            done = subprocess.run([PLIMSOLL, "profile", run, "--" + form, out], stderr=subprocess.PIPE)
+            assert done.returncode == 0, done
+            content = open(out, "rb").read()
+            content = gzip.decompress(content) if form == "pprof" else content
+            assert path.encode() in content and b"handle" in content, content[:500]
         assert not glob.glob(os.path.join(folder, "plimsoll-heap-*")), os.listdir(folder)
+
+
+def test_exports_refuse_what_is_no_profile():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([PLIMSOLL, "profile", os.path.join(folder, "none.db"), "--pprof", os.path.join(folder, "out")],
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 2 and done.stderr.count(b"\n") == 1, done
+        assert os.listdir(folder) == [], os.listdir(folder)
 
 
 def test_no_line_is_accused_without_a_leak():
@@ -149,6 +165,60 @@ def test_no_line_is_accused_without_a_leak():
         parts = sum(value for key, value in memory.items() if key != "pss_bytes")
         assert parts == memory["pss_bytes"], memory
         assert 0.7 * 46e6 < memory["live_heap_bytes"] < 1.3 * 60e6, memory
+
+
+EPOCHS = """
+import os, socket, sys, time
+channel, path = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), os.environ["PLIMSOLL_SOCKET"]
+images, copies = {}, []
+epochs, more = int(sys.argv[1]), sys.argv[2] == "more"
+for epoch in range(epochs):
+    channel.sendto(b"epoch %d" % (epoch + 1), path)
+    for sample in range(250):
+        if sample not in images:
+            images[sample] = bytearray(200_000)  # decoded once
+        if more:
+            copies.append(bytearray(images[sample]))  # the leak
+        time.sleep(0.02)
+os._exit(0)
+"""
+
+
+def test_filling_is_not_a_leak():
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, EPOCHS)
+        during = profile("--fail-on-leak", "--", sys.executable, path, 1, "once")
+        assert during.json["answer"] == "filling" and during.code == 0, during.err.decode()
+        after = profile("--fail-on-leak", "--", sys.executable, path, 3, "once")
+        assert after.json["answer"] == "no-leak" and after.code == 0, after.err.decode()
+        more = profile("--fail-on-leak", "--", sys.executable, path, 2, "more")
+        line = next(i for i, text in enumerate(EPOCHS.split("\n"), 1) if "the leak" in text)
+        assert more.json["answer"] == "leak" and more.code == 10, more.err.decode()
+        assert more.json["sites"][0]["line"] == line, more.json["sites"][0]
+
+
+def test_what_the_allocator_keeps_is_no_leak():
+    # Small blocks between which a few live on: freed, yet glibc cannot give the pages back.
+    program = """
+    import ctypes, os, time
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    kept = []
+    for i in range(200):
+        blocks = [libc.malloc(3000) for _ in range(400)]
+        for block in blocks:
+            libc.memset(block, 1, 3000)
+        kept.append(libc.malloc(3000))
+        for block in blocks:
+            libc.free(block)
+        kept.extend(libc.malloc(40 + 16 * (i % 50)) for _ in range(30))
+        time.sleep(0.03)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result = profile("--", sys.executable, script(folder, program))
+        assert result.json["answer"] != "leak", result.err.decode()
 
 
 def test_a_program_that_spoils_its_file():

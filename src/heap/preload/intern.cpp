@@ -167,17 +167,7 @@ uint32_t child_of(Store& store, uint32_t parent, uint32_t frame) {
   return 0;
 }
 
-uint32_t enter(Store& store, const NativeStack& native, const PythonStack& python) {
-  uint32_t node = 0;
-  for (size_t i = python.depth; i-- > 0;) {
-    const uint32_t frame = python_frame(store, python.frames[i]);
-    if (frame == 0 || (node = child_of(store, node, frame)) == 0) return 0;
-  }
-  for (size_t i = native.depth; i-- > 0;) {
-    const uint32_t frame = native_frame(store, native.frames[i]);
-    if (frame == 0 || (node = child_of(store, node, frame)) == 0) return 0;
-  }
-  if (node == 0) return 0;
+uint32_t site_of(Store& store, uint32_t node) {
   if (store.nodes[node].site == 0) {
     const uint32_t site = next_entry(store.header->sites, store.sites);
     if (site == 0) return 0;
@@ -186,6 +176,33 @@ uint32_t enter(Store& store, const NativeStack& native, const PythonStack& pytho
     publish(store.header->sites);
   }
   return store.nodes[node].site;
+}
+
+uint32_t enter(Store& store, const NativeStack& native, const PythonStack& python) {
+  // When the table of nodes runs full, new stacks are cut to their innermost frames, which they share.
+  const Table& nodes = store.header->nodes;
+  const bool scarce = nodes.used > nodes.capacity / 4 * 3;
+  uint32_t node = 0;
+  for (size_t i = scarce && python.depth > 8 ? 8 : python.depth; i-- > 0;) {
+    const uint32_t frame = python_frame(store, python.frames[i]);
+    if (frame == 0 || (node = child_of(store, node, frame)) == 0) return 0;
+  }
+  for (size_t i = scarce && native.depth > 4 ? 4 : native.depth; i-- > 0;) {
+    const uint32_t frame = native_frame(store, native.frames[i]);
+    if (frame == 0 || (node = child_of(store, node, frame)) == 0) return 0;
+  }
+  return node == 0 ? 0 : site_of(store, node);
+}
+
+// Bytes whose stack cannot be entered still count, as one site without a place.
+uint32_t overflow_site(Store& store) {
+  constexpr const char* name = "(stacks beyond what the heap file can hold)";
+  const uint32_t text = intern_text(store, name, strlen(name));
+  const uint32_t frame = intern_frame(store, UINT64_MAX, [&](Frame& made) {
+    made = {uint64_t(text) << 32 | text, 0, FrameKind::python};
+  });
+  const uint32_t node = child_of(store, 0, frame);
+  return frame == 0 || node == 0 ? 0 : site_of(store, node);
 }
 
 }  // namespace
@@ -198,7 +215,10 @@ uint32_t find_site(Store& store, const NativeStack& native, const PythonStack& p
                              uint64_t(python.frames[i].instruction)),
                python.frames[i].check);
   Indices::Memo& memo = store.indices->memo[hash & (Indices::memo_slots - 1)];
-  if (memo.site == 0 || memo.hash != hash) memo = {hash, enter(store, native, python)};
+  if (memo.site != 0 && memo.hash == hash) return memo.site;
+  if (store.overflow == 0) store.overflow = overflow_site(store);  // at the first stack, while there is room
+  const uint32_t site = enter(store, native, python);
+  memo = {hash, site == 0 ? store.overflow : site};
   return memo.site;
 }
 

@@ -19,7 +19,7 @@ bool is_allocator(const void* address);
 
 // Private to this process: hash indices over the tables of the file and what else need not be shared.
 struct Indices {
-  static constexpr uint32_t text_slots = 1 << 16, frame_slots = 1 << 16, node_slots = 1 << 18,
+  static constexpr uint32_t text_slots = 1 << 16, frame_slots = 1 << 16, node_slots = 1 << 19,
                             block_slots = 1 << 18, memo_slots = 1 << 14, code_slots = 1 << 12,
                             line_slots = 1 << 14, mapping_slots = 1 << 12;
   uint32_t text[text_slots], frames[frame_slots], nodes[node_slots];
@@ -42,6 +42,7 @@ struct Indices {
 };
 
 struct Store {
+  uint32_t overflow;  // the site of stacks that found a table full; 0: none was made yet
   Header* header;
   char* text;
   Module* modules;

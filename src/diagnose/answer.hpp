@@ -1,0 +1,59 @@
+// One answer of four for a profiled tree: a series alone cannot tell a cache that fills from a leak, nor a leak from what
+// an allocator keeps; epochs, sites and the classes of memory can. Pure functions.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "heap/memory_classes.hpp"
+#include "verdict/verdict.hpp"
+
+namespace plimsoll::diagnose {
+
+// leak: it grows without end; filling: it grows, but what is held may be made once for each sample of a first epoch
+// that is not over; retained: the program freed it, the allocator keeps it.
+enum class Answer { leak, filling, retained, no_leak, undecided };
+const char* answer_name(Answer answer);  // "leak", "filling", "retained", "no-leak", "undecided"
+
+// Where the memory of the tree is; the parts add up to `pss`.
+struct HeldMemory {
+  uint64_t live_heap = 0;  // held by the program, with what the allocator rounds up and adds
+  uint64_t retained = 0;   // freed by the program and kept by the allocator
+  uint64_t mapped_file = 0, shared = 0, stack = 0, other = 0, pss = 0;
+};
+// What smaps said, at a moment the live heap was known.
+HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint);
+
+// The epochs a program reports, as numbers in any counting.
+class Epochs {
+ public:
+  void see(int64_t number, double time);
+  bool any() const { return first_.has_value(); }
+  double begin() const { return begin_; }
+  // When the first was over.
+  std::optional<double> first_end() const { return first_end_; }
+
+ private:
+  std::optional<int64_t> first_;
+  double begin_ = 0;
+  std::optional<double> first_end_;
+};
+
+struct Evidence {
+  const verdict::Verdict& tree;
+  const Epochs& epochs;
+  // Of the line that gained most: its name and the bytes it held over time.
+  std::string line;
+  std::span<const verdict::Sample> held;
+  double live_rate = 0;  // bytes a second, all lines that grow
+  std::optional<HeldMemory> before, now;
+};
+
+struct Answered {
+  Answer answer = Answer::undecided;
+  std::string reason;  // one sentence; the name of the line is not escaped
+};
+Answered answer(const Evidence& evidence);
+
+}  // namespace plimsoll::diagnose
