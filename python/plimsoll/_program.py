@@ -1,4 +1,4 @@
-"""Finds the `plimsoll` program: the one in the wheel, the one named by PLIMSOLL_PROGRAM, or the one on PATH."""
+"""Finds the `plimsoll` program: the one named by PLIMSOLL_PROGRAM, the one beside the package, or the one on PATH."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Optional
 _said: set[str] = set()
 
 MISSING = (
-    "the `plimsoll` program was not found; `pip install plimsoll` brings it, `make build` in a source checkout makes it "
-    "(then set PLIMSOLL_PROGRAM to its path)"
+    "the `plimsoll` program was not found; `make build` in a source checkout makes it (then set PLIMSOLL_PROGRAM to its "
+    "path)"
 )
 
 
