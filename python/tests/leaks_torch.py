@@ -74,7 +74,7 @@ def test_backward_hook_that_closes_over_its_output() -> None:
 
 
 def test_offload_buffers_without_bound() -> None:
-    keep.append(torch.empty(4096).share_memory_() if False else torch.empty(4096))
+    keep.append(torch.empty(4096))
 
 
 class Handler(logging.Handler):
