@@ -12,7 +12,6 @@ import sys
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence
 
-
 _MALLINFO_FIELDS = (
     "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
 )  # fmt: skip
