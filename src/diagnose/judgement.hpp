@@ -13,9 +13,10 @@ namespace plimsoll::diagnose {
 struct Culprit {
   proc::ProcessId id;  // of a pool: its first member
   bool pool = false;
-  std::string name;  // escaped
+  size_t members = 1;  // of a pool: those that grow
+  std::string name;    // escaped
   ProcessRole role = ProcessRole::main;
-  double share = 0;  // of the tree's growth, 0..1
+  double share = 0;  // of the tree's growth, 0..1, of all members together
   double rate = 0;   // its own growth in bytes per second
 };
 
@@ -23,6 +24,7 @@ struct Judgement {
   verdict::Verdict verdict;  // its sentence names the culprit
   std::optional<Culprit> culprit;
   Roles roles;
+  std::string next;  // what to do about it, in one line; empty where nothing needs doing
 };
 
 // `tree` is the footprint of the whole tree; what came after `until` (the program was ending) is left out.

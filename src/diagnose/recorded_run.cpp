@@ -1,6 +1,7 @@
 #include "diagnose/recorded_run.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/error.hpp"
@@ -51,7 +52,7 @@ class Replay {
     process.parent = parent == index_.end() ? 0 : int(rows_[parent->second].pid);
     process.name = row.name, process.command = row.arguments;
     process.rss = known(sample.rss), process.swap = known(sample.swap);
-    process.pss = known(footprint(sample)) - process.swap;
+    process.owned = known(footprint(sample)) - process.swap;
     process.private_bytes = known(sample.private_bytes), process.shared = known(sample.shared);
     process.threads = int(known(sample.threads)), process.descriptors = int(sample.descriptors);
     process.cpu_seconds = std::isfinite(sample.cpu) ? sample.cpu : 0;
@@ -96,8 +97,15 @@ RecordedRun read_run(const std::string& path) {
     run.phases.push_back({phase.time, run.until, phase.name});
   }
   // A watch that saw the end of the program says up to when it judged.
-  if (const auto verdicts = reader.verdicts(); !verdicts.empty() && verdicts.back().time > from)
+  if (const auto verdicts = reader.verdicts(); !verdicts.empty() && verdicts.back().time > from) {
+    run.ended = verdicts.back().time < run.until;
     run.until = std::min(run.until, verdicts.back().time);
+  }
+  for (const auto& [key, value] : reader.configuration()) {
+    if (key == "program_ended") run.ended = true;
+    if (key == "step_unit" && value == "logged step") run.step_unit = "logged step";
+    if (key == "first_epoch_end") run.first_epoch_end = std::strtod(value.c_str(), nullptr);
+  }
   return run;
 }
 
@@ -106,6 +114,9 @@ verdict::Options options_of(const RecordedRun& run, double limit) {
   options.limit_bytes = limit > 0 ? limit : run.limit;
   options.steps = run.steps.marks();
   options.phases = run.phases;
+  options.ended = run.ended;
+  options.step_unit = run.step_unit;
+  options.first_epoch_end = run.first_epoch_end;
   return options;
 }
 

@@ -29,9 +29,12 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
                        const std::vector<std::string>& notes, const diagnose::SiteReport* sites) {
   const verdict::Verdict& v = judgement.verdict;
   std::string text = fmt::format("verdict: {}\n", v.sentence);
+  // The growth of what carries it is told by the verdict's own rate, since its onset.
+  const double since = v.kind == verdict::Kind::leak ? v.judged_until - v.onset : 0;
   auto culprit_mark = [&](const proc::ProcessId& id) {
     return judgement.culprit && judgement.culprit->id == id
-               ? fmt::format("  <- {:.0f} % of the growth", 100 * judgement.culprit->share)
+               ? fmt::format("  <- {:.0f} % of the growth ({})", 100 * judgement.culprit->share,
+                             format_bytes(uint64_t(std::max(0., judgement.culprit->share * v.rate * since))))
                : "";
   };
   std::vector<const diagnose::Lifetime*> shown;
@@ -47,11 +50,13 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   if (shown.size() > 12) shown.resize(12);
   for (const diagnose::Lifetime* life : shown) {
     auto why = judgement.roles.explanation.find(life->id);
-    text += fmt::format("  {:>7} {}: {}, peak {}, {}{}\n", life->id.pid, escape(life->name),
-                        why == judgement.roles.explanation.end()
-                            ? "one of a worker pool: " + format_bytes(life->bytes)
-                            : why->second,
-                        format_bytes(life->peak), trend(life->series), culprit_mark(life->id));
+    text += fmt::format(
+        "  {:>7} {}: {}, peak {}, {}{}\n", life->id.pid, escape(life->name),
+        why == judgement.roles.explanation.end() ? "one of a worker pool: " + format_bytes(life->bytes)
+                                                 : why->second,
+        format_bytes(life->peak),
+        judgement.culprit && judgement.culprit->id == life->id && since > 0 ? "growing" : trend(life->series),
+        culprit_mark(life->id));
   }
   for (const diagnose::WorkerPool& pool : judgement.roles.pools) {
     std::string mark = judgement.culprit && judgement.culprit->pool ? culprit_mark(pool.members.front()) : "";
@@ -61,10 +66,10 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   uint64_t gone = history.short_lived();
   for (const auto& [id, role] : judgement.roles.role) gone += role == diagnose::ProcessRole::short_lived;
   if (gone)
-    text +=
-        fmt::format("  {:>7} short-lived: {} processes that have ended\n", "", format_count(gone));
+    text += fmt::format("  {:>7} short-lived: {} processes that have ended\n", "", format_count(gone));
   if (sites) text += sites_text(*sites);
   for (const std::string& note : notes) text += "note: " + note + "\n";
+  if (!judgement.next.empty()) text += "next: " + judgement.next + "\n";
   return text;
 }
 
@@ -75,6 +80,8 @@ std::string final_json(const diagnose::Judgement& judgement, const diagnose::His
     carrier = {judgement.culprit->id.pid, judgement.culprit->name,
                diagnose::role_name(judgement.culprit->role), judgement.culprit->share};
   Json json = report::verdict_json(judgement.verdict, judgement.culprit ? &carrier : nullptr);
+  json["next"] = judgement.next.empty() ? Json(nullptr) : Json(judgement.next);
+  if (judgement.culprit) json["culprit"]["members"] = judgement.culprit->members;
   if (all) {
     json["processes"] = Json::array();
     for (const auto& [id, life] : history.processes()) {

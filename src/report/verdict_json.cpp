@@ -13,9 +13,11 @@ nlohmann::ordered_json verdict_json(const verdict::Verdict& v, const Culprit* cu
   out["rate_bytes_per_second"] = v.rate;
   out["rate_interval"] = {v.rate_low, v.rate_high};
   out["rate_bytes_per_step"] = maybe(v.rate_per_step);
+  out["step_unit"] = v.rate_per_step ? Json(v.step_unit) : Json(nullptr);
   out["floor_start_bytes"] = v.floor_start;
   out["floor_end_bytes"] = v.floor_end;
   out["onset_seconds"] = v.onset;
+  out["judged_seconds"] = {v.judged_from, v.judged_until};
   out["seconds_to_limit"] = maybe(v.seconds_to_limit);
   out["limit_bytes"] = v.limit_bytes > 0 ? Json(v.limit_bytes) : Json(nullptr);
   if (culprit)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/mask.hpp"
@@ -25,6 +26,9 @@ namespace plimsoll::watch {
 namespace {
 
 constexpr size_t most_notes = 20;
+// Of the interval: a step told over the socket after this much of it is a good moment for the next sample, as what
+// belongs to the step is gone.
+constexpr double early_sample = 0.7;
 
 // Standard output belongs to a launched program, or to the JSON.
 int said_to(const WatchOptions& options) {
@@ -85,6 +89,7 @@ class Watch {
   std::vector<std::string> notes_;
   size_t denied_ = 0;
   double last_sample_ = -1;
+  bool stepped_ = false;  // since the last sample, told over the socket
   Stop stop_ = Stop::none;
   int interrupts_ = 0;
   bool said_disk_ = false, said_left_behind_ = false;
@@ -127,6 +132,7 @@ void Watch::launch() {
                   .environment = profiling_ ? profiling_->environment() : Target::Environment{}});
   output_ = std::make_unique<ProgramOutput>(*target_.child(), pattern_.get(),
                                             [this](const observe::Recognised& event) { take(event); });
+  console_.beside([this] { return !output_->ends_with_newline(said_to(options_)); });
 }
 
 void Watch::note(std::string text) {
@@ -137,15 +143,17 @@ void Watch::note(std::string text) {
 void Watch::take(const observe::Recognised& event) {
   const double time = clock_.now();
   const StepTrack::News news = steps_.take(event, time);
+  judge_.reached(steps_);
+  stepped_ |= news.told;
   if (!recorder_) return;
-  if (news.phase) recorder_->phase(escape(event.phase), time);
+  if (news.phase) recorder_->phase(escape(steps_.phases().back().name), time);
   if (news.step) recorder_->step(*steps_.step(), time);
 }
 
 void Watch::notice_gap(double time) {
   if (const double slept = clock_.slept(); slept > 0)
-    note(fmt::format("the machine was suspended for {} at {}; that time is not counted", format_duration(slept),
-                     format_duration(time)));
+    note(fmt::format("the machine was suspended for {} at {}; that time is not counted",
+                     format_duration(slept), format_duration(time)));
   else if (last_sample_ >= 0 && time - last_sample_ > std::max(5.0, 5 * options_.interval))
     note(fmt::format("no samples for {} before {} (plimsoll was stopped or the machine was busy)",
                      format_duration(time - last_sample_), format_duration(time)));
@@ -161,9 +169,9 @@ void Watch::notice_full_disk() {
 void Watch::notice_left_behind(const observe::Snapshot& snapshot) {
   if (console_.quiet() || said_left_behind_ || !target_.exit_code() || tree_ended(snapshot)) return;
   said_left_behind_ = true;
-  console_.say(
-      fmt::format("plimsoll: the command has ended with {}; watching continues for the processes it left behind\n",
-                  *target_.exit_code()));
+  console_.say(fmt::format(
+      "plimsoll: the command has ended with {}; watching continues for the processes it left behind\n",
+      *target_.exit_code()));
 }
 
 void Watch::sample() {
@@ -227,6 +235,9 @@ void Watch::wait_until(double time) {
     if (!platform::wait_for(waits, std::min(left, 60.0))) continue;
     if (waits[1].ready) target_.socket()->drain([this](const observe::Recognised& event) { take(event); });
     if (output_) output_->advance(waits[2].ready, waits[3].ready);
+    if (std::exchange(stepped_, false) && stop_ == Stop::none &&
+        clock_.now() - last_sample_ >= early_sample * options_.interval)
+      return;
     if (!waits[0].ready) continue;
     const Stop before = stop_;
     while (auto arrived = signals_.next()) take_signal(*arrived);
@@ -283,10 +294,22 @@ diagnose::Judgement Watch::judge(double until) {
   judging.limit_bytes = double(limit_bytes());
   judging.phases = steps_.phases();
   judging.steps = steps_.marks();
+  judging.step_unit = steps_.unit();
+  judging.first_epoch_end = steps_.first_epoch_end();
+  judging.ended = stop_ == Stop::ended;
+  if (recorder_) {  // what a later judgement of the record needs to be the same
+    if (judging.ended) recorder_->configuration("program_ended", "1");
+    if (judging.step_unit != std::string_view("step"))
+      recorder_->configuration("step_unit", judging.step_unit);
+    if (judging.first_epoch_end)
+      recorder_->configuration("first_epoch_end", fmt::format("{}", *judging.first_epoch_end));
+  }
   if (denied_)
-    note(fmt::format(
-        "PSS of {} process{} cannot be read: RSS is used, which counts shared pages more than once", denied_,
-        denied_ == 1 ? "" : "es"));
+    note(
+        fmt::format("PSS of {} process{} cannot be read: resident anonymous memory is used, which counts "
+                    "pages shared after a "
+                    "fork more than once",
+                    denied_, denied_ == 1 ? "" : "es"));
   diagnose::Judgement judgement = judge_.judge(judging, until);
   verdict::Verdict& v = judgement.verdict;
   if (v.limit_bytes <= 0) v.limit_bytes = judging.limit_bytes;
@@ -329,7 +352,8 @@ int Watch::run() {
   while (stop_ == Stop::none) {
     sample();
     if (stop_ != Stop::none) break;
-    next = std::max(next + options_.interval, clock_.now());  // behind: skip what was missed
+    next = std::max(std::min(next, last_sample_) + options_.interval,
+                    clock_.now());  // behind: skip what was missed
     const bool last = options_.duration > 0 && next >= options_.duration;
     wait_until(last ? options_.duration : next);
     target_.reap();
