@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "fmt/ranges.h"
 
 namespace plimsoll {
 namespace {
