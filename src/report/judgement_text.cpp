@@ -54,7 +54,7 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
         why == judgement.roles.explanation.end() ? "one of a worker pool: " + format_bytes(life->bytes)
                                                  : why->second,
         format_bytes(life->peak),
-        judgement.culprit && judgement.culprit->id == life->id && since > 0 ? "growing" : trend(life->series),
+        judgement.culprit && judgement.culprit_id == life->id && since > 0 ? "growing" : trend(life->series),
         culprit_mark(life->id));
   }
   for (const diagnose::WorkerPool& pool : judgement.roles.pools) {
