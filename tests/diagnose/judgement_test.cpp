@@ -85,7 +85,7 @@ TEST(Judgement, EqualCulpritsAreNamedTogether) {
       World([](int pid, double t) { return spiky(pid, t) + (pid == 21 || pid == 33 ? 0.3 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   EXPECT_TRUE(found.culprit->pool);
-  EXPECT_EQ(found.culprit->members, 2u);
+  EXPECT_EQ(found.culprit->members, 2);
   EXPECT_NE(found.verdict.sentence.find("2 of 20 workers of pool worker"), std::string::npos)
       << found.verdict.sentence;
   EXPECT_NE(found.next.find("worker"), std::string::npos) << found.next;
