@@ -12,6 +12,19 @@
 namespace plimsoll::report {
 namespace {
 
+// A record may be anybody's, and so may the verdict in it.
+verdict::Judgement shown_judgement(verdict::Judgement judgement) {
+  verdict::Verdict& v = judgement.verdict;
+  v.sentence = shown_sentence(v.sentence);
+  v.explanation = shown(v.explanation);
+  v.spikes.phase = shown(v.spikes.phase);
+  if (judgement.culprit) {
+    judgement.culprit->name = shown(judgement.culprit->name);
+    judgement.culprit->role = shown(judgement.culprit->role);
+  }
+  return judgement;
+}
+
 // Bounds that keep the page of a run of any length below 1.5 MB.
 constexpr size_t memory_stretches = 900, step_stretches = 300, evaluation_stretches = 500;
 constexpr size_t stack_stretches = 350, most_processes = 32;
@@ -77,7 +90,7 @@ class RunText {
 
   void judgement() {
     json_.key("verdict");
-    data_.judgement ? json_.raw(safe_in_html(to_text(*data_.judgement))) : json_.null();
+    data_.judgement ? json_.raw(safe_in_html(to_text(shown_judgement(*data_.judgement)))) : json_.null();
     json_.key("line");
     data_.line > 0 ? json_.real(data_.line, 17) : json_.null();
     const Trend trend = trend_of(data_);

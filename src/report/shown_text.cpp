@@ -27,7 +27,9 @@ std::string shown_value(const std::string& key, const std::string& value) {
   return both.starts_with(before) ? both.substr(before.size()) : shown(value);
 }
 
-std::string shown_sentence(std::string_view text) { return escape(text); }
+std::string shown_sentence(std::string_view text) {
+  return escape(mask_arguments({std::string(text)}).front());
+}
 
 std::vector<std::string> frames(std::string_view stack) {
   std::vector<std::string> out;

@@ -12,7 +12,7 @@ namespace plimsoll::report {
 std::string shown(std::string_view text);
 // A setting's value: all of it is a secret where its key says so.
 std::string shown_value(const std::string& key, const std::string& value);
-// Our own sentences: escaped only, and whole.
+// A sentence of a verdict: masked and escaped, but whole.
 std::string shown_sentence(std::string_view text);
 // The frames of a recorded stack.
 std::vector<std::string> frames(std::string_view stack);

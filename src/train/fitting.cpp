@@ -9,6 +9,7 @@
 #include "platform/machine.hpp"
 #include "platform/memory.hpp"
 #include "train/budget.hpp"
+#include "train/settings_table.hpp"
 
 namespace plimsoll {
 namespace {

@@ -107,7 +107,7 @@ TEST(Safetensors, HostileHeadersAreRefusedInOneLine) {
       {one("[2]", "[8,0]"), "lies at bytes 8 to 0"},
       {one("[4]", "[0,16]"), "lies at bytes 0 to 16 of 8"},
       {one("[2]", "[18446744073709551608,18446744073709551615]"), "lies at"},
-      {one("[1]", "[4,8]"), "hole of 4"},
+      {one("[1]", "[4,8]"), "gap of 4"},
       {one("[1]", "[0,4]"), "last 4 bytes"},
       {"{}", "last 8 bytes"},
       {R"({"a":)" + tensor("[2]", "[0,8]") + R"(,"b":)" + tensor("[1]", "[4,8]") + "}", "overlaps"},

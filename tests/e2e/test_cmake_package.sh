@@ -28,7 +28,7 @@ cat > "$work/consumer/main.cpp" <<'CPP'
 #include "model/program.hpp"
 
 int main() {
-  const plimsoll::Program program = plimsoll::record({.shape = {.layers = 1, .heads = 2, .dim = 32, .ff = 64, .context = 16, .vocab = 11}});
+  const plimsoll::Program program = plimsoll::record({.model = {.layers = 1, .heads = 2, .dim = 32, .ff = 64, .context = 16, .vocab = 11}});
   const plimsoll::Plan plan = plimsoll::make_plan(*program.graph, 1);
   std::printf("%s in %s\n", plimsoll::format_count(program.model->count()).c_str(), plimsoll::format_bytes(plan.total).c_str());
   return plan.total >= plan.lower_bound && plimsoll::find_overlap(*program.graph, plan).empty() ? 0 : 1;

@@ -123,7 +123,7 @@ def refusals(place):
     run(place.path, "plan", "--tiny", "--data", bad, expect=2)
     small = ["--tiny", "--batch", 2, "--context", 16, "--sample-every", 0, "--iterations", 5]
     ended = run(place.path, "train", *small, "--data", bad, "--skip-bad", "--json", "--out", place.path / "skipped")
-    assert "2 malformed lines left out; the first: line 7 " in ended.err, ended
+    assert "2 malformed lines skipped; the first: line 7 " in ended.err, ended
     assert "1 of 65 samples have no auth_weight; it is taken as 0" in ended.err, ended
     assert "1 of 65 samples have no prov_entropy; it is taken as 5" in ended.err, ended
     said = ended.json()["provenance"]

@@ -20,10 +20,10 @@ TEST(ShrinkRequest, SaysWhatCameOfIt) {
   request.ask(1, shrink(800'000'000), 1, false);
   EXPECT_EQ(effect(log), "") << "open until somebody answers";
   request.answered(3, 200'000'000);
-  EXPECT_EQ(effect(log), "200 MB given back, after 2.0s");
+  EXPECT_EQ(effect(log), "200 MB released after 2.0s");
   request.answered(4, 1);
   request.advance(100, shrink(1));
-  EXPECT_EQ(effect(log), "200 MB given back, after 2.0s") << "one answer closes it";
+  EXPECT_EQ(effect(log), "200 MB released after 2.0s") << "one answer closes it";
 }
 
 TEST(ShrinkRequest, PatienceEnds) {
