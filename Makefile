@@ -7,6 +7,8 @@ CMAKE := $(firstword $(wildcard /usr/bin/cmake) cmake)
 CTEST := $(firstword $(wildcard /usr/bin/ctest) ctest)
 JOBS := $(shell nproc)
 FUZZ_SECONDS ?= 300
+# Compile the files of a room together: less than half the work when everything is compiled. OFF suits frequent edits.
+BY_ROOM ?= ON
 SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 # What `make tidy` looks at: FILES="src/a.cpp src/b.cpp", or what changed since BASE.
 BASE ?= HEAD~1
@@ -31,7 +33,7 @@ deps:
 	@bash scripts/install-deps.sh
 
 build: deps
-	@$(CMAKE) --preset release >/dev/null
+	@$(CMAKE) --preset release -DPLIMSOLL_BY_ROOM=$(BY_ROOM) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS) --target plimsoll
 
 train: build

@@ -15,6 +15,9 @@ namespace plimsoll {
 
 class SampleCorpus;
 
+constexpr size_t pass_stride = 1 << 20;         // bytes of a file read before their pages are given back
+constexpr uint64_t resident_limit = 4'000'000;  // bytes of a file that simply stay in memory
+
 enum class Split : uint64_t { train = 0, validation = 1 };
 
 class Corpus {

@@ -15,8 +15,6 @@ namespace plimsoll {
 namespace {
 
 constexpr uint64_t index_stride = 4096;         // characters between two entries of a piece's index
-constexpr size_t pass_stride = 1 << 20;         // bytes read before their pages are given back
-constexpr uint64_t resident_limit = 4'000'000;  // bytes of text that simply stay in memory
 constexpr size_t most_files = 30'000;           // Linux allows a process about twice as many mappings
 
 std::vector<std::string> files_of(const std::string& path) {

@@ -27,7 +27,7 @@ constexpr double silence_seconds = 15;  // after which a stream is told that we 
 constexpr size_t most_wholes = 4, most_recent = 64, most_recent_bytes = 512 * 1024;
 constexpr int batches_per_look = 4;  // of a long record at the start; readers are answered in between
 
-double now() {
+double clock_now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
@@ -170,12 +170,12 @@ HttpResponse Site::stream() {
 // of texts that slow readers still hold there are few.
 Body Site::whole() {
   std::erase_if(wholes_, [](const auto& text) { return text.expired(); });
-  const double begin = now();
+  const double begin = clock_now();
   const bool enough = whole_ && begin - whole_made_ < std::max(0.5, 20 * whole_cost_);
   if (whole_ && (!news_ || enough || wholes_.size() >= most_wholes)) return whole_;
   whole_ = std::make_shared<const std::string>(report::run_json(kept_->data()));
   wholes_.push_back(whole_);
-  whole_made_ = now();
+  whole_made_ = clock_now();
   whole_cost_ = whole_made_ - begin;
   news_ = false;
   return whole_;
@@ -194,7 +194,7 @@ void Site::open() {
 
 // `data` is one line of JSON; empty: only a sign of life.
 void Site::tell(std::string data) {
-  last_told_ = now();
+  last_told_ = clock_now();
   const auto message =
       std::make_shared<const std::string>(data.empty() ? ":\n\n" : fmt::format("data: {}\n\n", data));
   server_.broadcast(message);
@@ -224,8 +224,8 @@ void Site::read_news() {
 void Site::judge() {
   const double every = std::max(2.0, 0.01 * current_->time());
   const bool changed = current_->ended() != ended_told_;
-  if (!changed && (!news_ || now() - last_judged_ < every)) return;
-  last_judged_ = now();
+  if (!changed && (!news_ || clock_now() - last_judged_ < every)) return;
+  last_judged_ = clock_now();
   kept_->judge(current_->ended() ? current_->final_json() : report::verdict_json(current_->verdict()).dump(),
                double(current_->limit_bytes()));
   tell(report::run_json(kept_->data(), report::Extent::judgement));
@@ -243,7 +243,7 @@ void Site::look() {
   } catch (const std::exception& error) {
     trouble_ = error.what();
   }
-  if (now() - last_told_ > silence_seconds) tell({});
+  if (clock_now() - last_told_ > silence_seconds) tell({});
 }
 
 void Site::finish() {

@@ -4,7 +4,7 @@
 namespace plimsoll::ops {
 namespace {
 
-constexpr int64_t grain = 1024;
+constexpr int64_t add_grain = 1024;
 
 // a + b; takes the place of a
 class Add final : public Op {
@@ -20,10 +20,10 @@ class Add final : public Op {
     return 4. * double(in[0].elements());
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
-    return (in[0].elements() + grain - 1) / grain;
+    return (in[0].elements() + add_grain - 1) / add_grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, grain);
+    const Range r = split(f.in_type[0].elements(), part, parts, add_grain);
     f.kernels->add({r.end - r.begin, f.in[0] + r.begin, f.in[1] + r.begin, f.out[0] + r.begin});
   }
 };
