@@ -1,7 +1,8 @@
-"""Memory as an input, measured: each model at 100, 75, 50 and 40 % of what it takes without a line and at the least that would do.
+"""Measures training with a memory line: each model with lines of 100, 75, 50 and 40 % of what it uses without one, and with the
+minimum.
 
-Trains a few steps at every budget, and compares the peak of the whole process with the line, the losses with those of the run
-without one, and the time of a step with its time. Prints a table in Markdown; exit code 1 where a promise is broken.
+Trains a few steps with every line and compares the peak of the process with the line, and the losses and the time per step
+with those of the run without a line. Prints a table in Markdown; the exit code is 1 if a guarantee is violated.
 
     python3 bench/budgets.py build/plimsoll --models small,nano
 """

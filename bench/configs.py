@@ -1,4 +1,4 @@
-"""The benchmark's models and the marks they are held to: one table, read by the driver and by PyTorch's side."""
+"""The models of the benchmark and their targets, in one table that is read by the driver and by the PyTorch side."""
 
 from dataclasses import dataclass
 

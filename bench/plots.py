@@ -1,4 +1,4 @@
-"""Plots as plain SVG text: bars of the ratios with their marks, and panels of lines on logarithmic axes."""
+"""Plots as SVG text: bars of the ratios with their targets, and panels of lines on logarithmic axes."""
 
 import math
 from html import escape

@@ -1,4 +1,5 @@
-"""The benchmark: Plimsoll and PyTorch measured in alternating rounds on this machine, one table, JSON and plots in bench/out.
+"""The benchmark: measures Plimsoll and PyTorch in alternating rounds on this machine and writes a table, JSON and plots to
+bench/out.
 
     python3 bench/run.py                              everything (make bench)
     python3 bench/run.py --quick                      a few minutes: fewer rounds, small models, PyTorch eager only

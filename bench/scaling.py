@@ -1,4 +1,5 @@
-"""How cost grows: time per token and the plan's total against layers, width, context and batch, each varied alone."""
+"""Measures scaling: time per token and plan size for different numbers of layers, widths, contexts and batches, each varied
+separately."""
 
 import math
 

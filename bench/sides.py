@@ -1,4 +1,4 @@
-"""The two contestants and the machine under them: how Plimsoll and PyTorch are asked to measure themselves."""
+"""The two sides of the benchmark, Plimsoll and PyTorch, and the machine: how each side is asked to measure itself."""
 
 import contextlib
 import json

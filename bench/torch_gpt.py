@@ -1,4 +1,4 @@
-"""PyTorch's side of the benchmark: the same GPT, the same step, built the way a PyTorch user would build it for speed.
+"""The PyTorch side of the benchmark: the same GPT and the same step, written the way a PyTorch user would write it for speed.
 
     python3 bench/torch_gpt.py --config nano --threads 2                 one measurement, one JSON object
     python3 bench/torch_gpt.py --config nano --mode compile --serve     measures on request, one JSON line a request

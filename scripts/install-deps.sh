@@ -6,7 +6,8 @@ set -euo pipefail
 required=(g++ make cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
           libsqlite3-dev libxxhash-dev libgtest-dev librapidcheck-dev)
 # Each of these switches one feature on; without it the build still succeeds.
-optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 libjs-dygraphs)
+optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 libjs-dygraphs libdw-dev
+          systemtap-sdt-dev)
 case "${1:-}" in
   "") ;;
   test) optional+=(valgrind prometheus chromium fonts-dejavu-core) ;;

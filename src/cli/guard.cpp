@@ -1,10 +1,10 @@
-// plimsoll guard: options in, observe::guard_tree out.
+// plimsoll guard: options in, watch::guard_tree out.
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/serve_flags.hpp"
 #include "guard/policy_settings.hpp"
-#include "observe/guarding.hpp"
+#include "watch/guarding.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -12,11 +12,11 @@ namespace {
 struct Text {
   std::string limit, grace = "10s";
   guard::PolicySources sources;
-  observe::GuardOptions options;
+  watch::GuardOptions options;
 };
 
 void run(Text& text) {
-  observe::GuardOptions& options = text.options;
+  watch::GuardOptions& options = text.options;
   if (options.command.empty() == (options.pid == 0))
     fail_input("give exactly one of: a command after --, --pid P; see `plimsoll guard --help`");
   if (options.pid < 0) fail_input("--pid {} is not a process; give a positive number", options.pid);
@@ -27,7 +27,7 @@ void run(Text& text) {
   }
   options.policy = guard::resolve_policy(text.sources);
   options.grace = parse_duration(text.grace);
-  exit_code = observe::guard_tree(options);
+  exit_code = watch::guard_tree(options);
 }
 
 Command command(
@@ -37,7 +37,7 @@ Command command(
     "  plimsoll guard --pid 4711 --dry-run --json",
     [](CLI::App& app) {
       auto text = std::make_shared<Text>();
-      observe::GuardOptions& options = text->options;
+      watch::GuardOptions& options = text->options;
       app.add_option("command", options.command, "program to launch and guard, after --");
       app.add_option("--pid", options.pid, "guard this process and all that descends from it");
       app.add_option("--limit", text->limit,

@@ -11,16 +11,16 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
-#include "observe/recorded_run.hpp"
-#include "observe/series_files.hpp"
-#include "observe/watch_output.hpp"
+#include "diagnose/recorded_run.hpp"
+#include "diagnose/series_files.hpp"
+#include "report/judgement_text.hpp"
 #include "report/verdict_json.hpp"
 
 namespace plimsoll::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using observe::NamedSeries;
+using diagnose::NamedSeries;
 using verdict::Kind;
 using verdict::Verdict;
 
@@ -64,7 +64,7 @@ std::string online_line(std::optional<double> first_leak) {
 }
 
 void judge_file(const Arguments& arguments, double limit) {
-  std::vector<NamedSeries> series = observe::read_series(arguments.file);
+  std::vector<NamedSeries> series = diagnose::read_series(arguments.file);
   std::vector<Judged> judged;
   double growth = 0;
   for (const NamedSeries& s : series) {
@@ -107,9 +107,9 @@ void judge_file(const Arguments& arguments, double limit) {
 
 // A run file is judged as a whole; its processes tell who carries the growth.
 void judge_run(const Arguments& arguments, double limit) {
-  const observe::RecordedRun run = observe::read_run(arguments.file);
-  const observe::Judgement judgement = observe::judge_run(run, limit);
-  Json json = Json::parse(observe::final_json(judgement, run.history, run.until, arguments.all));
+  const diagnose::RecordedRun run = diagnose::read_run(arguments.file);
+  const diagnose::Judgement judgement = diagnose::judge_run(run, limit);
+  Json json = Json::parse(report::final_json(judgement, run.history, run.until, arguments.all));
   std::FILE* human = arguments.json ? stderr : stdout;
   fmt::print(human, "{}\n", judgement.verdict.sentence);
   if (arguments.all)
@@ -118,8 +118,8 @@ void judge_run(const Arguments& arguments, double limit) {
                  process["pid"].get<int>(), process["role"].get<std::string>(),
                  process["sentence"].get<std::string>());
   if (arguments.online) {
-    verdict::OnlineVerdict replay(observe::options_of(run, limit));
-    for (const verdict::Sample& s : observe::samples_of(run.tree, run.until)) replay.add(s);
+    verdict::OnlineVerdict replay(diagnose::options_of(run, limit));
+    for (const verdict::Sample& s : verdict::samples_of(run.tree, run.until)) replay.add(s);
     json["first_leak_seconds"] = replay.first_leak() ? Json(*replay.first_leak()) : Json(nullptr);
     fmt::print(human, "{}\n", online_line(replay.first_leak()));
   }
@@ -135,7 +135,7 @@ struct BatchAnswer {
 BatchAnswer answer(const std::string& line, size_t number, double limit, bool online) {
   std::string id;
   try {
-    observe::BatchLine batch = observe::parse_batch_line(line, id);
+    diagnose::BatchLine batch = diagnose::parse_batch_line(line, id);
     Judged judged = judge_one(batch.series, limit, online);
     Json out = {{"id", id.empty() ? Json(number) : Json::parse(id)}};
     out.update(json_of(judged, batch.series, online, 1));
@@ -203,7 +203,7 @@ void setup(CLI::App& app) {
     const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit));
     if (!arguments->batch.empty())
       judge_batch(*arguments, limit);
-    else if (observe::is_run_file(arguments->file))
+    else if (diagnose::is_run_file(arguments->file))
       judge_run(*arguments, limit);
     else
       judge_file(*arguments, limit);

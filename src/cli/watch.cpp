@@ -1,5 +1,5 @@
-// plimsoll watch: options in, observe::watch out.
-#include "observe/watch.hpp"
+// plimsoll watch: options in, watch::watch_tree out.
+#include "watch/watch.hpp"
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
@@ -11,11 +11,11 @@ namespace {
 struct Text {
   std::string interval = "1s", duration, limit, until = "tree";
   bool no_steps = false;
-  observe::WatchOptions options;
+  watch::WatchOptions options;
 };
 
 void run(Text& text) {
-  observe::WatchOptions& options = text.options;
+  watch::WatchOptions& options = text.options;
   int targets = !options.command.empty() + (options.pid != 0) + options.find_training;
   if (targets != 1)
     fail_input(
@@ -29,7 +29,7 @@ void run(Text& text) {
   if (!text.limit.empty()) options.limit = parse_size(text.limit);
   options.until_command = text.until == "command";
   options.steps = !text.no_steps;
-  exit_code = observe::watch(options);
+  exit_code = watch::watch_tree(options);
 }
 
 Command command(40, "watch", "watch a program's memory and say whether it leaks, where and how fast",
@@ -38,7 +38,7 @@ Command command(40, "watch", "watch a program's memory and say whether it leaks,
                 "  plimsoll watch --find-training --json",
                 [](CLI::App& app) {
                   auto text = std::make_shared<Text>();
-                  observe::WatchOptions& options = text->options;
+                  watch::WatchOptions& options = text->options;
                   app.add_option("command", options.command, "program to launch and watch, after --");
                   app.add_option("--pid", options.pid, "watch this process and all that descends from it");
                   app.add_flag("--find-training", options.find_training,

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "platform/text.hpp"
+#include "base/text.hpp"
 
 namespace plimsoll::live {
 namespace {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
-#include "platform/text.hpp"
 
 namespace plimsoll::live {
 namespace {

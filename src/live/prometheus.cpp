@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "observe/mask.hpp"
+#include "base/mask.hpp"
 
 namespace plimsoll::live {
 namespace {
@@ -135,7 +135,7 @@ void add_training(Page& page, const Current& current) {
 
 std::string label(std::string_view value) {
   std::string escaped;
-  for (const char c : observe::escape(value)) {
+  for (const char c : escape(value)) {
     if (c == '\\' || c == '"') escaped += '\\';
     escaped += c;
   }
@@ -157,7 +157,8 @@ std::string metrics_text(const Current& current) {
     page.family("plimsoll_phase_info", "gauge", "The phase the run is in.");
     page.value(1, fmt::format("phase=\"{}\"", label(current.phase())));
   }
-  page.gauge("plimsoll_guard_level", "Level of the guard: 0 ok, 1 warn, 2 shrink, 3 pause, 4 stop.", known(current.guard_level()));
+  page.gauge("plimsoll_guard_level", "Level of the guard: 0 ok, 1 warn, 2 shrink, 3 pause, 4 stop.",
+             known(current.guard_level()));
   return page.take();
 }
 

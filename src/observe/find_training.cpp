@@ -9,9 +9,9 @@
 #include <map>
 #include <set>
 
+#include "base/mask.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
-#include "observe/mask.hpp"
-#include "platform/text.hpp"
 
 namespace plimsoll::observe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "observe/mask.hpp"
+#include "base/mask.hpp"
 
 namespace plimsoll::observe {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cctype>
 
-#include "platform/text.hpp"
+#include "base/text.hpp"
 
 namespace plimsoll::observe {
 namespace {

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "platform/text.hpp"
+#include "base/text.hpp"
 
 namespace plimsoll::cgroup {
 namespace {

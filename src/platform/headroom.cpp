@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "platform/pressure.hpp"
-#include "platform/text.hpp"
 
 namespace plimsoll {
 namespace {

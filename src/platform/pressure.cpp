@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "platform/text.hpp"
+#include "base/text.hpp"
 
 namespace plimsoll::pressure {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "platform/text.hpp"
+#include "base/text.hpp"
 
 namespace plimsoll::proc {
 namespace {

@@ -1,8 +1,8 @@
 // The pure half of proc.hpp: text in, facts out. Everything here is fuzzed.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "platform/proc.hpp"
-#include "platform/text.hpp"
 
 namespace plimsoll::proc {
 

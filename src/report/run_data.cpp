@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "observe/recorded_run.hpp"
-#include "observe/watch_output.hpp"
+#include "diagnose/recorded_run.hpp"
+#include "report/judgement_text.hpp"
 
 namespace plimsoll::report {
 namespace {
@@ -18,10 +18,10 @@ void put_in_order(std::vector<Row>& rows) {
 }
 
 // A run that was killed has no roles in its file; the judgement has found them anew.
-void fill_roles(RunData& data, const observe::Roles& roles) {
+void fill_roles(RunData& data, const diagnose::Roles& roles) {
   for (RunReader::Process& process : data.processes) {
     const auto role = roles.role.find({int(process.pid), uint64_t(std::max<int64_t>(0, process.start_time))});
-    if (process.role.empty() && role != roles.role.end()) process.role = observe::role_name(role->second);
+    if (process.role.empty() && role != roles.role.end()) process.role = diagnose::role_name(role->second);
   }
 }
 
@@ -55,9 +55,9 @@ RunData read_run_data(const std::string& path, double line) {
   if (std::none_of(data.memory.begin(), data.memory.end(),
                    [&](const auto& row) { return row.time >= data.from && footprint(row) > 0; }))
     return data;  // nothing to judge
-  const observe::RecordedRun run = observe::read_run(path);
-  const observe::Judgement judgement = observe::judge_run(run, line);
-  data.verdict = observe::final_json(judgement, run.history, run.until, false);
+  const diagnose::RecordedRun run = diagnose::read_run(path);
+  const diagnose::Judgement judgement = diagnose::judge_run(run, line);
+  data.verdict = final_json(judgement, run.history, run.until, false);
   data.line = judgement.verdict.limit_bytes;
   data.until = run.until;
   fill_roles(data, judgement.roles);

@@ -1,6 +1,6 @@
 #include "report/shown_text.hpp"
 
-#include "observe/mask.hpp"
+#include "base/mask.hpp"
 
 namespace plimsoll::report {
 namespace {
@@ -18,7 +18,7 @@ std::string cut(std::string text) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  return cut(observe::escape(observe::mask_arguments({std::string(text)}).front().substr(0, 4 * most_bytes)));
+  return cut(escape(mask_arguments({std::string(text)}).front().substr(0, 4 * most_bytes)));
 }
 
 std::string shown_value(const std::string& key, const std::string& value) {
@@ -27,7 +27,7 @@ std::string shown_value(const std::string& key, const std::string& value) {
   return both.starts_with(before) ? both.substr(before.size()) : shown(value);
 }
 
-std::string shown_sentence(std::string_view text) { return observe::escape(text); }
+std::string shown_sentence(std::string_view text) { return escape(text); }
 
 std::vector<std::string> frames(std::string_view stack) {
   std::vector<std::string> out;

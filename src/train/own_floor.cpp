@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "observe/judgement.hpp"
-
 namespace plimsoll {
 
 void OwnFloor::see(double time, uint64_t iteration, uint64_t bytes) {
@@ -32,7 +30,7 @@ verdict::Verdict OwnFloor::judge(double limit_bytes) const {
   verdict::Options options;
   options.limit_bytes = limit_bytes;
   options.steps = marks_.marks();
-  return verdict::judge(observe::samples_of(series_, std::numeric_limits<double>::infinity()), options);
+  return verdict::judge(verdict::samples_of(series_, std::numeric_limits<double>::infinity()), options);
 }
 
 }  // namespace plimsoll

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "observe/series.hpp"
-#include "observe/step_marks.hpp"
+#include "verdict/series.hpp"
+#include "verdict/step_marks.hpp"
 #include "verdict/verdict.hpp"
 
 namespace plimsoll {
@@ -21,8 +21,8 @@ class OwnFloor {
   verdict::Verdict judge(double limit_bytes) const;
 
  private:
-  observe::Series series_{8192};
-  observe::StepMarks marks_;
+  verdict::Series series_{8192};
+  verdict::StepMarks marks_;
   uint64_t steps_ = 0, next_look_ = 256;
 };
 

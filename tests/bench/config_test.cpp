@@ -1,4 +1,4 @@
-// The named models and the arithmetic of their work.
+// The named configurations and the number of operations of a step.
 #include "bench/config.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// save() takes nothing from the heap: counted by malloc itself, in every thread.
+// save() does not allocate: counted by the malloc hook in every thread.
 #include <cerrno>
 
 #include "checkpoint/fixture.hpp"

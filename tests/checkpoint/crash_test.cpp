@@ -1,5 +1,5 @@
-// A process that saves is killed: at every operation in turn, and at random moments. What it leaves always
-// resumes.
+// Kills a process while it saves: at every operation in turn, and at random moments. What it leaves behind
+// can always be resumed.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

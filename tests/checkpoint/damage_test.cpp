@@ -1,4 +1,4 @@
-// What is not exactly what was saved is never loaded, and is named.
+// A checkpoint that differs from what was saved is never loaded, and the difference is named.
 #include <rapidcheck.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// A run folder that goes away with the test, and tensors whose every value follows from a step.
+// A run folder that is removed with the test, and tensors whose values are determined by a step.
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// docs/formats/checkpoint.md says what is written, no more and no less.
+// docs/formats/checkpoint.md lists exactly the files and fields that are written.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

@@ -1,4 +1,4 @@
-// The built program from outside: what it says and with which code.
+// Tests the built program from outside: its messages and exit codes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>

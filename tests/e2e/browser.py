@@ -1,4 +1,4 @@
-"""Headless Chromium over the DevTools protocol's pipe. Standard library only."""
+"""Controls headless Chromium over the pipe of the DevTools protocol. Standard library only."""
 import base64
 import json
 import os

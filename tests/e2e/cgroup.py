@@ -1,4 +1,4 @@
-"""A real memory control group for a test, and a neighbour in it that takes as much as it is told to."""
+"""A real memory control group for a test, and another process in it that uses as much memory as it is told to."""
 
 import os
 import subprocess

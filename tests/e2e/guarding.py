@@ -1,4 +1,4 @@
-"""What the guard's end-to-end tests share: a control group of a given size, and reading how processes are."""
+"""Shared by the end-to-end tests of the guard: a control group of a given size, and reading the state of processes."""
 import os
 import signal
 import time

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: running the program, watching it from outside, comparing folders. Standard library only."""
+"""Shared by the end-to-end tests: running the program, observing it from outside, comparing folders. Standard library only."""
 
 import hashlib
 import json

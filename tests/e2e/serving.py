@@ -1,4 +1,4 @@
-"""Running the program with --serve from tests: where it serves, raw requests, who serves."""
+"""Runs the program with --serve for tests: finds its address and its server process, and sends raw requests."""
 import re
 import socket
 import urllib.error

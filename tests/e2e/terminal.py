@@ -1,5 +1,5 @@
-"""A terminal for tests: a pseudo-terminal and enough of an emulator to see what a person would see, that no line is longer than
-the width, and that everything is given back at the end."""
+"""A terminal for tests: a pseudo-terminal and enough of an emulator to see what a user would see, to check that no line is
+longer than the width, and that the terminal is restored at the end."""
 import fcntl
 import pty
 import re

@@ -1,4 +1,4 @@
-"""`plimsoll bench`: the figures it promises, that they fit together, and one line for what it cannot do."""
+"""`plimsoll bench`: the documented figures exist and are consistent, and bad input gives a one-line message."""
 
 import json
 import subprocess

@@ -1,4 +1,5 @@
-"""The benchmark driver against a stand-in with known figures: medians, shares, marks, files, and one line where a side fails."""
+"""The benchmark driver with a stand-in that reports known figures: medians, shares, targets, files, and a one-line message if a
+side fails."""
 
 import json
 import os

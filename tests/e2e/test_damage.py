@@ -1,4 +1,4 @@
-"""Damaged checkpoints are named and the one before is used; where none is whole, nothing is loaded and nothing written."""
+"""A damaged checkpoint is reported and the previous one is used; if none is intact, nothing is loaded and nothing is written."""
 
 import random
 import re

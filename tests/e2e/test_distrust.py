@@ -1,5 +1,5 @@
-"""Samples with provenance end to end: what is well attested is learnt better when it weighs and not otherwise; a run in parts ends with the same
-bytes; both parts of the loss are recorded; what is wrong with a file is said by its line."""
+"""Samples with provenance end to end: well-attested samples are learned better if they are weighted and not otherwise; a
+resumed run ends with the same bytes; both terms of the loss are recorded; errors in a file are reported with their line."""
 
 import random
 import sqlite3

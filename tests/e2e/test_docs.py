@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documentation against the program: commands and flags exist, links lead somewhere, every command has its page."""
+"""Checks the documentation against the program: commands and flags exist, links are valid, every command has a page."""
 import re
 import shlex
 import subprocess

@@ -1,4 +1,4 @@
-"""Every backend of the matrix product trains the same model, names itself at the start, and a missing one is refused with a hint."""
+"""Every backend for matrix products trains the same model and is named at the start; a missing backend is refused with a hint."""
 
 from harness import *
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory bombs at full speed in a control group of 300 MB: the guard is faster than the kernel, and takes the right one."""
+"""Memory bombs at full speed in a control group of 300 MB: the guard acts before the kernel does, and stops the right process."""
 import atexit
 import shutil
 import struct

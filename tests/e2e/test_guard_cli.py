@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plimsoll guard from the command line: exit codes, the JSON, a dry run, --pid, the hook, a listener, and what it refuses."""
+"""`plimsoll guard` from the command line: exit codes, the JSON, a dry run, --pid, the hook, a listener, and what it refuses."""
 import atexit
 import shutil
 import tempfile

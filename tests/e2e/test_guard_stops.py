@@ -1,4 +1,4 @@
-"""Memory runs out at random steps: every time the run ends within 5 s with code 11 and a checkpoint that goes on."""
+"""Memory runs out at random steps: every time the run ends within 5 s with code 11 and a checkpoint that can be resumed."""
 
 import random
 

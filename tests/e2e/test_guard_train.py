@@ -1,5 +1,6 @@
-"""A run that just fits a control group of 300 MB, and a neighbour there that takes 20 MB/s: the run shrinks as planned and grows
-back, its losses are those of an undisturbed run; when the neighbour stays, it saves, leaves with 11, and goes on exactly."""
+"""A run that just fits into a control group of 300 MB, next to a process that allocates 20 MB/s: the run shrinks as planned and
+grows back, and its losses are those of an undisturbed run. If the other process stays, the run saves, exits with code 11,
+and resumes exactly."""
 
 from cgroup import Group
 from harness import *

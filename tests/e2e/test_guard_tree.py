@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Forty processes that fork all the time are stopped to the last one and all go on; whatever ends the guard, nobody stays stopped."""
+"""Forty processes that fork continuously are all stopped and all continued; however the guard ends, no process stays stopped."""
 import atexit
 import shutil
 import struct

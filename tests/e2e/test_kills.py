@@ -1,4 +1,5 @@
-"""SIGKILL again and again, at random moments and inside saves: every time the run resumes, and it ends with the bytes of one never disturbed."""
+"""SIGKILL at random moments and during saves: the run can be resumed every time and ends with the same bytes as an undisturbed
+one."""
 
 import random
 

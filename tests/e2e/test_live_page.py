@@ -1,5 +1,6 @@
-"""The live page over a fast run: it follows, it stays as large as it is, and so does the server; where there is no browser, the server alone.
-The long form takes three minutes and also compares the speed of training with and without --serve, alternately."""
+"""The live page of a fast run: it follows the run, and its size and the server's stay bounded. Without a browser only the
+server is tested. The long version takes three minutes and also compares the training speed with and without --serve in
+alternating runs."""
 import browser
 from serving import *
 

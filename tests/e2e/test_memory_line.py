@@ -1,4 +1,5 @@
-"""`--memory`: the whole process stays below the line, the losses stay the same, what cannot fit is refused at once."""
+"""`--memory`: the whole process stays below the line, the losses stay the same, and a run that cannot fit is refused
+immediately."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`train --nano` on Shakespeare: the validation loss people know for this model and budget, over the whole validation part."""
+"""`train --nano` on Shakespeare: reaches the known validation loss for this model and budget over the whole validation split."""
 
 from harness import *
 

@@ -1,4 +1,4 @@
-"""Where PyTorch is installed, the stored oracle is computed again and must come out as it is stored."""
+"""If PyTorch is installed, computes the stored oracle again and compares it with the stored results."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""A real Prometheus scraping a real run: its values are the record's, and `promtool` finds nothing wrong with the text, the dashboard's
-queries or the rules."""
+"""Prometheus scrapes a run: its values agree with the record, and `promtool` accepts the metrics, the queries of the dashboard
+and the rules."""
 import sqlite3
 
 from serving import *

@@ -1,4 +1,5 @@
-"""What `watch` counts as a process's memory is what the kernel's own mapping list and procps (libproc2) say, within a page."""
+"""The memory that `watch` counts for a process agrees with the kernel's mapping list and with procps (libproc2) to within a
+page."""
 import threading
 from pathlib import Path
 

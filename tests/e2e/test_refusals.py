@@ -1,4 +1,4 @@
-"""What cannot be a run is refused: one line that says what and what to do, code 2, and not a byte written."""
+"""Invalid runs are refused with one line that says what is wrong and what to do, exit code 2, and nothing written."""
 
 import re
 import stat

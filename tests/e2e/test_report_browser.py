@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The report's page in a real browser: what it draws is what the record holds, zoom, hover and keys work, and hostile names stay text."""
+"""The page of a report in a real browser: it shows the data of the record; zoom, hover and keys work; hostile names remain
+text."""
 import json
 import math
 import os

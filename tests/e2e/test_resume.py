@@ -1,4 +1,5 @@
-"""A run in parts ends with the same bytes as one at once: after SIGTERM, after SIGKILL in the middle of a save, whatever the threads."""
+"""A run in several sessions ends with the same bytes as an uninterrupted one: after SIGTERM, after SIGKILL during a save, with
+any number of threads."""
 
 from harness import *
 

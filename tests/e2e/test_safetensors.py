@@ -1,4 +1,5 @@
-"""A saved model as other programs see it: the safetensors package where it is installed, the format's own rules by hand everywhere."""
+"""A saved model as other programs see it: read with the safetensors package if it is installed, and checked against the format
+by hand."""
 
 import math
 import struct

@@ -1,4 +1,4 @@
-"""`--serve` and `plimsoll serve` from outside: what is answered, who may ask, and that it ends with the run."""
+"""`--serve` and `plimsoll serve` from outside: the responses, access control, and that the server ends with the run."""
 import tempfile
 
 from serving import *

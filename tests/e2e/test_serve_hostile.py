@@ -1,5 +1,5 @@
-"""Hostile readers and hostile names: stalled connections and malformed requests during a run, a process whose name and arguments
-are made to break out of wherever they are shown."""
+"""Hostile clients and hostile names: stalled connections and malformed requests during a run, and a process whose name and
+arguments try to break out of wherever they are shown."""
 import ctypes
 import random
 import sqlite3

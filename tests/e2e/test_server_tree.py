@@ -1,5 +1,5 @@
-"""The tree of a real service, scaled down: wrapper, server with spikes, twenty workers that share its pages. With a slow leak in the
-server it is the server that is named, with one in a worker that worker, without a leak nobody."""
+"""The process tree of a real service, scaled down: a wrapper, a server with spikes, and twenty workers that share its pages. A
+slow leak in the server is attributed to the server, one in a worker to that worker; without a leak, no process is named."""
 from concurrent.futures import ThreadPoolExecutor
 
 from watching import *

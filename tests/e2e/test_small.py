@@ -1,4 +1,5 @@
-"""`train --small`: every figure it reports, flat memory with everything happening in between, and learning towards the floor."""
+"""`train --small`: every figure it reports, constant memory despite evaluations, samples and checkpoints, and learning towards
+the entropy floor."""
 
 import sqlite3
 

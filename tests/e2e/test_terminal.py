@@ -1,4 +1,4 @@
-"""The live view on a terminal: what it shows, that it survives resizing and narrow windows, that everything is given back."""
+"""The live view on a terminal: what it shows, that it survives resizing and narrow windows, and that the terminal is restored."""
 from terminal import *
 
 PYTHON = os.path.realpath(sys.executable)

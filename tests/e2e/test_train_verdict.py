@@ -1,4 +1,5 @@
-"""`plimsoll train` judges its own memory at its end, writes that into run.db, and run.db is judged the same later."""
+"""`plimsoll train` judges its own memory at the end and writes the verdict to run.db; judging run.db later gives the same
+verdict."""
 import sqlite3
 
 from watching import *

@@ -1,4 +1,5 @@
-"""Trouble on the way: a full disk, a loss that is no number, Ctrl-C. The last good checkpoint always stays, and can be continued."""
+"""Failures during a run: a full disk, a loss that becomes NaN, Ctrl-C. The last good checkpoint is always kept and can be
+resumed."""
 
 from harness import *
 

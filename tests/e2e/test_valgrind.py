@@ -1,4 +1,4 @@
-"""A short run under valgrind: no definite loss, no invalid access, on whatever instruction set valgrind offers."""
+"""A short run under valgrind: no definite leak and no invalid access, on the instruction set that valgrind supports."""
 
 import re
 

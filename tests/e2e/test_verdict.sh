@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `plimsoll verdict` from the outside: codes, one JSON object, batches, bad input.
+# `plimsoll verdict` from outside: exit codes, one JSON object, batches, bad input.
 set -u
 plimsoll=$1
 work=$(mktemp -d)

@@ -1,4 +1,4 @@
-"""`plimsoll watch` from outside: exit codes, passing output and signals on, steps and phases, what it prints and records."""
+"""`plimsoll watch` from outside: exit codes, forwarding of output and signals, steps and phases, what it prints and records."""
 import sqlite3
 
 from watching import *

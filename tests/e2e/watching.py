@@ -1,4 +1,4 @@
-"""Running `plimsoll watch` from tests: the program, its specimens and one way to call it."""
+"""Runs `plimsoll watch` for tests: the program, its specimens, and one function to call it."""
 import json
 import os
 import signal

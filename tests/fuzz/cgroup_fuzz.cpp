@@ -1,4 +1,4 @@
-// Every reader of control group and pressure files takes any bytes.
+// Arbitrary bytes as control group and pressure files.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

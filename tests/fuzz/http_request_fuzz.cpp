@@ -1,4 +1,5 @@
-// A request comes from anyone: whatever its bytes, the parser answers, and what it hands on lies inside them.
+// Arbitrary bytes as an HTTP request: the parser always returns, and every view it returns lies inside the
+// request.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// Any doubles as a series: the answers are finite.
+// Arbitrary doubles as a series: all results are finite.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Drives a fuzz target without libFuzzer: the corpus as it is, then mutants of it, always the same ones. It
-// sees no coverage, so it finds less; but it needs no special compiler and runs with every other test.
+// Runs a fuzz target without libFuzzer: on the corpus, then on mutations of it, always the same ones. Without
+// coverage feedback it finds less, but it needs no special compiler and runs with the other tests.
 #include <fcntl.h>
 #include <unistd.h>
 

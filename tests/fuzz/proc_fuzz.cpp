@@ -1,9 +1,9 @@
-// Every reader of a process's files in /proc takes any bytes.
+// Arbitrary bytes as the /proc files of a process.
 #include <cstddef>
 #include <cstdint>
 
+#include "base/text.hpp"
 #include "platform/proc.hpp"
-#include "platform/text.hpp"
 
 using namespace plimsoll;
 

@@ -1,4 +1,4 @@
-// Any bytes at all as a safetensors file: refused with an InputError, or described by entries that tile the
+// Arbitrary bytes as a safetensors file: refused with an InputError, or described by entries that tile the
 // data exactly.
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any bytes as a line of JSONL: refused with a problem within the line, or accepted exactly where another JSON parser
-// accepts it too and says the same.
+// Arbitrary bytes as a line of JSONL: refused with a position inside the line, or accepted only if another
+// JSON parser accepts it with the same result.
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What a watched program prints or sends may be anything.
+// Arbitrary bytes as the output or the messages of a watched program.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Any bytes as UTF-8, as text for both tokenizers and as a saved tokenizer: an InputError at worst, and what
-// is accepted comes back as it was.
+// Arbitrary bytes as UTF-8, as text for both tokenizers and as a saved tokenizer: either an InputError, or a
+// value that survives a round trip.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>

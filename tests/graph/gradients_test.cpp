@@ -1,4 +1,5 @@
-// The backward rule of every op against central finite differences, on every kernel table this machine runs.
+// The backward rule of every op compared with central finite differences, on every kernel table that this
+// machine supports.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The policy as a table of written scenarios: what is read, and the levels that follow.
+// The policy as a table of scenarios: readings and the levels that follow.
 #include "guard/policy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Every fast kernel of every instruction set this machine runs, against the reference, at odd sizes.
+// Every fast kernel of every instruction set that this machine supports, compared with the reference at odd
+// sizes.
 #include <gtest/gtest.h>
 
 #include <cmath>

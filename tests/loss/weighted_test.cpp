@@ -1,5 +1,5 @@
-// Weights of targets in the loss: the gradient is that of the weighted loss, however the step is cut up, with every
-// instruction set; and weights of 1 change nothing.
+// Weights of targets in the loss: the gradient is that of the weighted loss, however the step is split, on
+// every instruction set; and weights of 1 change nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Whole training runs against those stored by PyTorch in double precision (tests/oracle): the same weights
-// and tokens must give the same losses, gradients, norms and final weights, whatever the kernels, threads and
-// micro-batches.
+// Complete training runs compared with those stored by PyTorch in double precision (tests/oracle): the same
+// weights and tokens must give the same losses, gradients, norms and final weights, regardless of kernels,
+// threads and micro-batches.
 #include <gtest/gtest.h>
 
 #include <cmath>

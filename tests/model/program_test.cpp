@@ -1,4 +1,5 @@
-// The whole step: bits that do not depend on threads, mathematics that does not depend on how the step is cut up.
+// The whole step: its bits do not depend on threads, and its mathematics does not depend on how the step is
+// split.
 #include "model/program.hpp"
 
 #include <gtest/gtest.h>

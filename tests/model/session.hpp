@@ -1,4 +1,4 @@
-// A recorded program with its memory, for tests: everything on the heap, nothing clever.
+// A recorded program with its memory on the heap, for tests.
 #pragma once
 #include <cstring>
 #include <memory>

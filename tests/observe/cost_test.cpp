@@ -1,4 +1,4 @@
-// What watching costs: processor time and memory of the sampler over three hundred processes.
+// The cost of watching: CPU time and memory of the sampler with three hundred processes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <vector>
 
-#include "observe/history.hpp"
+#include "diagnose/history.hpp"
 #include "observe/sampler.hpp"
 
 namespace plimsoll::observe {
@@ -31,7 +31,7 @@ TEST(Cost, ThreeHundredProcesses) {
   }
   proc::Files files;
   Sampler sampler(files, ProcessTree(files, getpid(), true), {});
-  History history;
+  diagnose::History history;
   uint64_t own_before = 0, own_after = 0;
   proc::Smaps own;
   auto tick = [&](double time) { history.add(sampler.sample(time)); };

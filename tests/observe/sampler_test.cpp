@@ -9,7 +9,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "observe/fake_proc.hpp"
+#include "platform/fake_proc.hpp"
 
 namespace plimsoll::observe {
 

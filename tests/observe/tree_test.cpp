@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "observe/fake_proc.hpp"
 #include "platform/child.hpp"
+#include "platform/fake_proc.hpp"
 
 namespace plimsoll::observe {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "observe/fake_proc.hpp"
+#include "platform/fake_proc.hpp"
 #include "platform/gpu.hpp"
 #include "platform/pressure.hpp"
 

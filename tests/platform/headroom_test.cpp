@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "observe/fake_proc.hpp"
 #include "platform/allocations.hpp"
+#include "platform/fake_proc.hpp"
 
 namespace plimsoll {
 namespace {

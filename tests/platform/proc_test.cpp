@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "observe/fake_proc.hpp"
+#include "platform/fake_proc.hpp"
 
 namespace plimsoll::proc {
 

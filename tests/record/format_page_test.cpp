@@ -1,4 +1,4 @@
-// docs/formats/run-db.md must show the tables as they are.
+// docs/formats/run-db.md shows exactly the tables of the file.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-// The JSON of a run: extremes survive, sizes stay bounded, hostile text stays text.
+// The JSON of a run: extremes are kept, sizes are bounded, hostile text remains text.
 #include "report/run_json.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Plots made of characters, and how two runs differ in words.
+// Character plots, and the textual comparison of two runs.
 #include "report/text.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-"""The long forms of the end-to-end tests, one after the other: 10,000 iterations, 50 kills, the whole of nano.
+"""Runs the long versions of the end-to-end tests one after another: 10,000 iterations, 50 kills, all of nano.
 
 python3 tests/soak/run.py build/plimsoll [name …]
 """

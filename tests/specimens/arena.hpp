@@ -1,6 +1,6 @@
-// An arena of chunks that is reset at every iteration, as trainers in plain C have it. With `reuse` false it
-// has the classic fault: after a reset, an arena that fills its first chunk takes a new one from malloc and
-// overwrites the link to the chain it already has, which is lost.
+// An arena of chunks that is reset at every iteration, as in trainers written in plain C. With `reuse` false
+// it has a classic bug: after a reset, an arena that fills its first chunk takes a new one from malloc and
+// overwrites the link to its existing chain, which is lost.
 #pragma once
 #include <cstdlib>
 

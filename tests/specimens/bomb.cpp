@@ -1,5 +1,6 @@
-// Takes memory as fast as it can be touched, and notes when each megabyte was there, so that a test can tell
-// from outside when it was held up. bomb FILE [MEGABYTES] [stubborn]: it ignores SIGTERM where stubborn.
+// Uses memory as fast as it can be touched and records when each megabyte was reached, so that a test can
+// tell from outside when it was stopped. bomb FILE [MEGABYTES] [stubborn]: with `stubborn` it ignores
+// SIGTERM.
 #include <fcntl.h>
 #include <sys/mman.h>
 

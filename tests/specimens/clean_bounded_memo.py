@@ -1,4 +1,4 @@
-"""The memo of the leaking twin with a bound, reached early."""
+"""The memo of leak_memo.py with a bound that is reached early."""
 import functools
 
 import specimen

@@ -1,5 +1,5 @@
-// A fixed number of blocks of random sizes is replaced at random: the heap grows fast, slower, and levels
-// off.
+// A fixed number of blocks of random sizes is replaced at random: the heap grows quickly, then more slowly,
+// and levels off.
 #include <vector>
 
 #include "specimen.hpp"

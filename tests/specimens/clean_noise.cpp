@@ -1,4 +1,4 @@
-// Buffers come and go around a level; nothing is lost.
+// Buffers are allocated and freed around a level; nothing is lost.
 #include "noise.hpp"
 using namespace specimen;
 

@@ -1,5 +1,5 @@
-// Three workers read more and more of a data set shared with their parent: each one's RSS grows all the time,
-// yet not one page is added to the machine. Who sums RSS sees a leak.
+// Three workers read more and more of a data set shared with their parent: the RSS of each grows all the
+// time, but the machine uses no additional page. A sum of RSS looks like a leak.
 #include <sys/mman.h>
 #include <sys/wait.h>
 

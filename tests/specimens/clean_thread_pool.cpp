@@ -1,4 +1,4 @@
-// Loader threads as in the leaking twin, each joined.
+// Loader threads as in leak_thread_stacks.cpp, but joined.
 #include <thread>
 
 #include "specimen.hpp"

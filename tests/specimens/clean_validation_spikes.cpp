@@ -1,4 +1,4 @@
-// Validation adds 70 % every two seconds and gives it back.
+// Validation allocates an additional 70 % every two seconds and frees it.
 #include "specimen.hpp"
 using namespace specimen;
 

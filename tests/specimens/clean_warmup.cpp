@@ -1,4 +1,4 @@
-// Pools and workspaces grow over the first third, ever more slowly, then nothing.
+// Pools and workspaces grow over the first third of the run, more and more slowly, and then stop.
 #include <vector>
 
 #include "specimen.hpp"

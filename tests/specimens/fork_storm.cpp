@@ -1,5 +1,5 @@
-// Ten thousand children that live two milliseconds each, twenty at a time: what a build under a watched
-// program looks like.
+// Ten thousand children that live for two milliseconds each, twenty at a time, like a build under a watched
+// program.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// A tree of N processes of which each forks short-lived children all the time; each living process of it
-// adds to one counter, so a tree that stands still shows by a counter that does. forking_tree FILE [N]
+// A tree of N processes that each fork short-lived children continuously. Every living process increments one
+// counter, so a counter that does not change shows that the whole tree is stopped. forking_tree FILE [N]
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-"""Outputs are appended to a list for a report that nobody makes."""
+"""Outputs are appended to a list that is never used."""
 import specimen
 
 run = specimen.Run()

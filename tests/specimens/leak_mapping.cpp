@@ -1,4 +1,4 @@
-// Maps a shard a step and never unmaps it; malloc knows nothing of it.
+// Maps one shard per step and never unmaps it; malloc is not involved.
 #include <sys/mman.h>
 
 #include "specimen.hpp"

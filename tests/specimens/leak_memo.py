@@ -1,4 +1,4 @@
-"""A memo without a bound, whose key never comes twice."""
+"""A memo without a bound whose keys never repeat."""
 import functools
 
 import specimen

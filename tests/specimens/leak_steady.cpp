@@ -1,4 +1,4 @@
-// Forgets 40 KB at every step: the plainest leak.
+// Leaks 40 KB at every step: the simplest leak.
 #include "specimen.hpp"
 using namespace specimen;
 

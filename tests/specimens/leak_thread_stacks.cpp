@@ -1,4 +1,4 @@
-// A loader thread every fifth step that waits for work which never comes: its stack stays, touched.
+// Every fifth step starts a loader thread that waits for work that never comes; its stack stays resident.
 #include <pthread.h>
 
 #include "specimen.hpp"

@@ -1,4 +1,4 @@
-// Buffers come and go around a level; below them 45 KB a step are lost.
+// Buffers are allocated and freed around a level; beneath them 45 KB per step are lost.
 #include "noise.hpp"
 using namespace specimen;
 

@@ -1,4 +1,4 @@
-// Validation adds 70 % for a moment every two seconds; under the spikes 25 KB a step are lost.
+// Validation adds 70 % briefly every two seconds; beneath the spikes 25 KB per step are lost.
 #include "specimen.hpp"
 using namespace specimen;
 

@@ -1,4 +1,5 @@
-// Buffers that come and go: their number follows a level which wanders and returns, correlated over seconds.
+// Buffers that are allocated and freed: their number follows a level that wanders and returns, correlated
+// over seconds.
 #pragma once
 #include <malloc.h>
 

@@ -1,5 +1,4 @@
-// Holds what it has and harms nobody: the one a guard must not take for the culprit. quiet_neighbour
-// [MEGABYTES]
+// Holds its memory and does nothing else: a process that a guard must not stop. quiet_neighbour [MEGABYTES]
 #include "specimen.hpp"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
-// What the specimens share: a run of a given length in steps of 50 ms, told over PLIMSOLL_SOCKET as a
-// training program would tell it, and memory that is really touched. Each specimen is a program whose truth
-// is known by construction.
+// Shared by the specimens: a run of a given length in steps of 50 ms, reported over PLIMSOLL_SOCKET as a
+// training program would, and memory that is actually touched. The correct verdict on each specimen is known
+// by construction.
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>

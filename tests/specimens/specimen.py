@@ -1,4 +1,4 @@
-"""What the Python specimens share: a run of a given length in steps of 50 ms, told over PLIMSOLL_SOCKET or printed."""
+"""Shared by the Python specimens: a run of a given length in steps of 50 ms, reported over PLIMSOLL_SOCKET or printed."""
 import os
 import socket
 import time

@@ -1,4 +1,4 @@
-"""A small PyTorch training run: `leak` keeps the loss with its graph (the classic), `clean` keeps the number."""
+"""A small PyTorch training run: `leak` keeps the loss with its graph (the classic mistake), `clean` keeps only the number."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
-// The parts of the guard inside the trainer: what its log says, how its own floor is judged, and which
-// policy the settings mean.
+// The parts of the guard inside the trainer: its log, the verdict on its own floor, and the policy derived
+// from the settings.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The run folder appears whole, is never half made, and a damaged record does not stop a run.
+// The run folder is created completely or not at all, and a damaged record does not stop a run.
 #include "train/run_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// A runtime that changes to a smaller plan and back while it runs: the same losses, the memory that was promised.
+// A runtime that switches to a smaller plan and back while it runs: the same losses, and the memory that was
+// planned.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Memory series of known truth: benign and leaking shapes under nuisances (noise, spikes, saw-teeth, warm-up,
-// steps, missing samples) that are drawn independently of the truth. Two sets of ranges: one to develop on,
-// one held out.
+// Memory series with a known truth: benign and leaking shapes with disturbances (noise, spikes, saw-teeth,
+// warm-up, steps, missing samples) that are drawn independently of the truth. There are two sets of ranges:
+// one for development, one held out.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// The verdict on single series of each kind, its invariances, and what bad input does to it.
+// The verdict on individual series of each kind, its invariances, and its behaviour on bad input.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

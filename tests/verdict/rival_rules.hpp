@@ -1,4 +1,4 @@
-// What people use instead, for comparison in the same table.
+// Simpler rules in common use, for comparison in the same table.
 #pragma once
 #include <span>
 

@@ -1,5 +1,5 @@
-// Scores the verdict and its rivals on generated series of known truth: `verdict_score [series per shape]
-// [development|held-out|both] [first seed]`.
+// Scores the verdict and simpler rules on generated series with a known truth: `verdict_score [series per
+// shape] [development|held-out|both] [first seed]`.
 #include <fmt/format.h>
 
 #include <algorithm>

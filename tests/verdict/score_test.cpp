@@ -1,4 +1,4 @@
-// A short form of `make verdict-score`: the stated bounds, with slack for the small number of series.
+// A short version of `make verdict-score`: the stated bounds, with slack for the small number of series.
 #include <gtest/gtest.h>
 
 #include <algorithm>

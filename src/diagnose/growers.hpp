@@ -1,0 +1,43 @@
+// Which process of a tree grows: the one that takes ground it never held before, or whose floor rises over
+// the second half of its life. What was large from the start, what swings, and what merely waits for its
+// children is not it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "observe/process.hpp"
+
+namespace plimsoll::diagnose {
+
+class Growers {
+ public:
+  Growers();
+  void see(const observe::Snapshot& snapshot);
+  // The one to hold responsible, leaving out the dead and those in `spared`; null where nobody is left.
+  // Growth below `matter` bytes is none: then it is the largest.
+  const observe::Process* grower(const observe::Snapshot& snapshot, uint64_t matter,
+                                 const std::vector<proc::ProcessId>& spared) const;
+  // Bytes of growth as judged at the last look.
+  uint64_t growth(const proc::ProcessId& id) const;
+
+ private:
+  // Low water of the whole life in at most 16 stretches: when they are full, neighbours join and each
+  // stretch lasts twice as long.
+  struct Life {
+    proc::ProcessId id;
+    double stretch = 1, stretch_begin = 0;
+    uint64_t now = 0, held = 0;  // held: the most before the last two seconds
+    std::array<uint64_t, 16> low{};
+    size_t stretches = 0;
+    std::array<uint64_t, 8> recent{};  // the most of each quarter second
+    double quarter_begin = 0;
+    void begin_at(double time, uint64_t bytes, bool from_before);
+    void see(double time, uint64_t bytes);
+    uint64_t growth() const;
+  };
+  std::vector<Life> lives_, next_;  // by id
+  bool begun_ = false;
+};
+
+}  // namespace plimsoll::diagnose

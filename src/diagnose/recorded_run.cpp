@@ -1,0 +1,120 @@
+#include "diagnose/recorded_run.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "record/run_reader.hpp"
+
+namespace plimsoll::diagnose {
+namespace {
+
+uint64_t known(int64_t count) { return count < 0 ? 0 : uint64_t(count); }
+
+// PSS where it was read, else RSS; swapped-out pages stay the process's own.
+template <typename Row>
+uint64_t proportional(const Row& row) {
+  return known(row.pss >= 0 ? row.pss : row.rss);
+}
+
+// Gives the history snapshots again. A process is recorded when it moved, so its last values hold until the
+// next.
+class Replay {
+ public:
+  explicit Replay(const RunReader& reader) : rows_(reader.processes()), samples_(reader.process_samples()) {
+    for (size_t i = 0; i < rows_.size(); ++i) index_[rows_[i].id] = i;
+  }
+
+  observe::Snapshot at(double time) {
+    for (; next_ < samples_.size() && samples_[next_].time <= time; ++next_) take(samples_[next_]);
+    observe::Snapshot now;
+    now.time = time;
+    for (auto at = alive_.begin(); at != alive_.end();) {
+      if (rows_[at->first].ended <= time) {
+        now.ended.push_back(at->second.id);
+        at = alive_.erase(at);
+      } else {
+        now.processes.push_back((at++)->second);
+      }
+    }
+    // A program that became another by exec ends as a row and lives on as a process.
+    std::erase_if(now.ended, [&](const proc::ProcessId& id) {
+      return std::any_of(now.processes.begin(), now.processes.end(),
+                         [&](const observe::Process& p) { return p.id == id; });
+    });
+    return now;
+  }
+
+ private:
+  void take(const ProcessSampleRow& sample) {
+    const auto found = index_.find(sample.process);
+    if (found == index_.end()) return;
+    const RunReader::Process& row = rows_[found->second];
+    observe::Process& process = alive_[found->second];
+    process.id = {int(row.pid), known(row.start_time)};
+    const auto parent = index_.find(row.parent);
+    process.parent = parent == index_.end() ? 0 : int(rows_[parent->second].pid);
+    process.name = row.name, process.command = row.arguments;
+    process.rss = known(sample.rss), process.pss = proportional(sample), process.swap = known(sample.swap);
+    process.private_bytes = known(sample.private_bytes), process.shared = known(sample.shared);
+    process.threads = int(known(sample.threads)), process.descriptors = int(sample.descriptors);
+    process.cpu_seconds = std::isfinite(sample.cpu) ? sample.cpu : 0;
+  }
+
+  std::vector<RunReader::Process> rows_;
+  std::vector<ProcessSampleRow> samples_;
+  std::map<int64_t, size_t> index_;           // by the file's id
+  std::map<size_t, observe::Process> alive_;  // by row
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+bool is_run_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[15] = {};
+  return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) == "SQLite format 3";
+}
+
+RecordedRun read_run(const std::string& path) {
+  const RunReader reader(path);
+  RecordedRun run;
+  const auto sessions = reader.sessions();
+  const double from = sessions.size() > 1 ? sessions.back().time : 0;
+  Replay replay(reader);
+  for (const RunReader::Memory& row : reader.memory()) {
+    const uint64_t bytes = proportional(row) + known(row.swap);
+    if (row.time < from || bytes == 0) continue;
+    run.tree.add(row.time, bytes);
+    run.until = row.time;
+    if (row.limit > 0) run.limit = double(row.limit);
+    run.history.add(replay.at(row.time));
+  }
+  if (run.tree.size() == 0)
+    fail_input("{}: holds no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
+               path);
+  for (const StepRow& row : reader.steps())
+    if (row.time >= from) run.steps.see(row.time, double(row.step));
+  for (const RunReader::Phase& phase : reader.phases()) {
+    if (!run.phases.empty()) run.phases.back().end = phase.time;
+    run.phases.push_back({phase.time, run.until, phase.name});
+  }
+  // A watch that saw the end of the program says up to when it judged.
+  if (const auto verdicts = reader.verdicts(); !verdicts.empty() && verdicts.back().time > from)
+    run.until = std::min(run.until, verdicts.back().time);
+  return run;
+}
+
+verdict::Options options_of(const RecordedRun& run, double limit) {
+  verdict::Options options;
+  options.limit_bytes = limit > 0 ? limit : run.limit;
+  options.steps = run.steps.marks();
+  options.phases = run.phases;
+  return options;
+}
+
+Judgement judge_run(const RecordedRun& run, double limit) {
+  return judge_tree(run.tree, run.history, options_of(run, limit), run.until);
+}
+
+}  // namespace plimsoll::diagnose

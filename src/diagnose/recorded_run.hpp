@@ -1,0 +1,30 @@
+// A run file as the verdict wants it: the series of the whole tree, what is known of each process, steps and
+// phases.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "diagnose/history.hpp"
+#include "diagnose/judgement.hpp"
+#include "verdict/step_marks.hpp"
+
+namespace plimsoll::diagnose {
+
+struct RecordedRun {
+  verdict::Series tree{8192};
+  History history;  // empty where the run recorded no processes
+  verdict::StepMarks steps;
+  std::vector<verdict::Phase> phases;
+  double limit = 0;  // bytes; 0: none recorded
+  double until = 0;  // what comes later is the program's end, or nothing
+};
+
+bool is_run_file(const std::string& path);
+// Of a resumed run the last session: it is a process of its own. InputError if it is not a run file or holds
+// no memory.
+RecordedRun read_run(const std::string& path);
+// What it is judged by; `limit` of 0 is the recorded one. The options point into `run`.
+verdict::Options options_of(const RecordedRun& run, double limit = 0);
+Judgement judge_run(const RecordedRun& run, double limit = 0);
+
+}  // namespace plimsoll::diagnose

@@ -1,0 +1,160 @@
+#include "heap/collector.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace plimsoll::heap {
+namespace {
+
+constexpr size_t most_processes = 256;  // of a fork storm the largest are kept
+
+// "4711.0.heap" -> 4711, 0
+bool parse_name(const std::string& name, int& pid, int& number) {
+  const char* end = name.data() + name.size();
+  const auto first = std::from_chars(name.data(), end, pid);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.') return false;
+  const auto second = std::from_chars(first.ptr + 1, end, number);
+  return second.ec == std::errc{} && std::string_view(second.ptr, size_t(end - second.ptr)) == ".heap";
+}
+
+bool lives(int pid) { return kill(pid, 0) == 0 || errno == EPERM; }
+
+uint64_t sum_of(const std::vector<LiveSite>& sites) {
+  uint64_t sum = 0;
+  for (const LiveSite& site : sites) sum += site.bytes;
+  return sum;
+}
+
+uint64_t nanoseconds_now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
+}
+
+}  // namespace
+
+std::string find_preload() {
+  constexpr const char* name = "libplimsoll_heap.so";
+  std::error_code error;
+  if (const char* given = std::getenv("PLIMSOLL_HEAP_LIBRARY");
+      given && std::filesystem::exists(given, error))
+    return std::filesystem::absolute(given, error).string();
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const auto& path :
+       {program / name, program / "../lib/plimsoll" / name, std::filesystem::path(PLIMSOLL_LIBDIR) / name})
+    if (std::filesystem::exists(path, error)) return std::filesystem::weakly_canonical(path, error).string();
+  return {};
+}
+
+uint64_t Profiled::held_bytes() const { return sum_of(held); }
+
+Collector::Collector(const std::string& where, uint64_t rate) : library_(find_preload()), rate_(rate) {
+  if (library_.empty())
+    fail_input(
+        "profiling needs libplimsoll_heap.so beside the program or in {}; build it, or name it in "
+        "PLIMSOLL_HEAP_LIBRARY",
+        PLIMSOLL_LIBDIR);
+  if (library_.find_first_of(" :") != std::string::npos)
+    fail_input("{}: the loader cannot preload a path with a space or a colon; install the program elsewhere",
+               library_);
+  std::error_code error;
+  std::filesystem::path below =
+      where.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(where);
+  std::string name = (std::filesystem::absolute(below, error) / "plimsoll-heap-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr)
+    fail_input("cannot make a folder in {} ({})", below.string(), error_text(errno));
+  folder_ = name;
+  // Held as long as we live: a process that begins after our end writes nothing that nobody would remove.
+  lock_ = open((folder_ + "/watcher").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (lock_ < 0 || flock(lock_, LOCK_EX) != 0)
+    fail("cannot lock {}/watcher ({})", folder_, error_text(errno));
+}
+
+Collector::~Collector() {
+  if (lock_ >= 0) close(lock_);
+  std::error_code error;
+  std::filesystem::remove_all(folder_, error);
+}
+
+std::vector<std::pair<std::string, std::string>> Collector::environment() const {
+  const char* before = std::getenv("LD_PRELOAD");
+  return {{"LD_PRELOAD", before && *before ? library_ + ":" + before : library_},
+          {"PLIMSOLL_HEAP", folder_},
+          {"PLIMSOLL_HEAP_RATE", std::to_string(rate_)}};
+}
+
+void Collector::find_files(double time) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    int pid = 0, number = 0;
+    if (by_file_.contains(name) || !parse_name(name, pid, number)) continue;
+    try {
+      auto process = std::make_unique<Profiled>();
+      process->pid = pid;
+      process->first_seen = time;
+      process->reader = std::make_unique<Reader>(entry->path().string());
+      // What the process was before exec is gone.
+      for (auto& other : processes_)
+        if (other->pid == pid) other->ended = true;
+      by_file_[name] = process.get();
+      processes_.push_back(std::move(process));
+    } catch (const Error& problem) {
+      if (troubles_.size() < 20) troubles_.push_back(problem.what());
+      by_file_[name] = nullptr;
+    }
+  }
+}
+
+void Collector::refresh(Profiled& process, const std::string& path, double time) {
+  // Asked before reading: what was written before the end is then read after it.
+  const bool alive = lives(process.pid);
+  const bool read = process.reader->refresh();
+  if (read && !process.ended && (alive || 10 * sum_of(process.reader->live()) >= 9 * process.held_bytes())) {
+    process.last_seen = time;
+    process.held = process.reader->live();
+    process.held_nanoseconds = nanoseconds_now();
+    process.series.add(time, process.held);
+  }
+  if (alive && !process.ended) return;
+  process.ended = true;
+  if (!read && troubles_.size() < 20)
+    troubles_.push_back(
+        fmt::format("{}: {}", std::filesystem::path(path).filename().string(), process.reader->error()));
+  unlink(path.c_str());
+}
+
+void Collector::let_go_of_the_smallest() {
+  while (processes_.size() > most_processes) {
+    auto smallest = processes_.end();
+    for (auto at = processes_.begin(); at != processes_.end(); ++at)
+      if ((*at)->ended && (smallest == processes_.end() || (*at)->held_bytes() < (*smallest)->held_bytes()))
+        smallest = at;
+    if (smallest == processes_.end()) return;
+    std::erase_if(by_file_, [&](const auto& entry) { return entry.second == smallest->get(); });
+    processes_.erase(smallest);
+  }
+}
+
+void Collector::look(double time) {
+  find_files(time);
+  for (auto& [name, process] : by_file_)
+    if (process) refresh(*process, folder_ + "/" + name, time);
+  std::erase_if(by_file_, [](const auto& entry) { return entry.second && entry.second->ended; });
+  let_go_of_the_smallest();
+}
+
+}  // namespace plimsoll::heap

@@ -1,0 +1,66 @@
+// The watcher's side of profiling: a private folder for the processes' files, what a launched program needs in its
+// environment, and a look at every file at each sample.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heap/reader.hpp"
+#include "heap/site_series.hpp"
+
+namespace plimsoll::heap {
+
+// One program a process ran: a new one begins with exec.
+struct Profiled {
+  int pid = 0;
+  double first_seen = 0, last_seen = 0;
+  bool ended = false;
+  std::unique_ptr<Reader> reader;
+  SiteSeries series;
+  // What it held when last seen alive and well; of one that was killed, at its end. A program that ends by itself
+  // frees first, which says nothing about what it held.
+  std::vector<LiveSite> held;
+  uint64_t held_nanoseconds = 0;  // CLOCK_MONOTONIC, when that was
+  uint64_t held_bytes() const;
+};
+
+class Collector {
+ public:
+  static constexpr uint64_t default_rate = 512 << 10;
+
+  // Makes a folder of its own below `where` (empty: the system's folder for temporary files). InputError where that
+  // or the library to preload is missing.
+  explicit Collector(const std::string& where = {}, uint64_t rate = default_rate);
+  ~Collector();  // removes the folder
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  // For the environment of the program to profile; what LD_PRELOAD holds already stays.
+  std::vector<std::pair<std::string, std::string>> environment() const;
+  // Finds new files and reads all that may have changed.
+  void look(double time);
+  const std::vector<std::unique_ptr<Profiled>>& processes() const { return processes_; }
+  // Files that cannot be read, and why; each once.
+  const std::vector<std::string>& troubles() const { return troubles_; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  void find_files(double time);
+  void refresh(Profiled& process, const std::string& path, double time);
+  void let_go_of_the_smallest();
+
+  std::string folder_, library_;
+  uint64_t rate_;
+  int lock_ = -1;
+  std::vector<std::unique_ptr<Profiled>> processes_;
+  std::map<std::string, Profiled*> by_file_;
+  std::vector<std::string> troubles_;
+};
+
+// The library to preload; empty where it is not found beside the program or where it is installed.
+std::string find_preload();
+
+}  // namespace plimsoll::heap

@@ -1,0 +1,203 @@
+#include "heap/preload/process.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "heap/preload/python.hpp"
+#include "heap/preload/sampling.hpp"
+
+namespace plimsoll::heap {
+namespace {
+
+// System calls are made directly here: the functions of libc that wrap them are points where a thread can be cancelled.
+enum class State : uint32_t { unknown = 0, on, off };
+
+struct alignas(4096) Wiped {
+  uint32_t locked;
+  State state;
+  Store store;
+  alignas(4096) uint8_t filter[filter_bytes];
+};
+Wiped wiped;
+
+char folder[3072];
+uint64_t rate = 512 << 10;
+uintptr_t allocator_start, allocator_end;
+char allocator_name[64] = "libc";
+
+// Appends and returns the new end; `end` bounds the buffer, one byte is kept for the final zero.
+char* append(char* at, const char* end, const char* text) {
+  while (*text && at + 1 < end) *at++ = *text++;
+  *at = 0;
+  return at;
+}
+char* append(char* at, const char* end, uint64_t number) {
+  char digits[24];
+  char* digit = digits + sizeof digits;
+  *--digit = 0;
+  do *--digit = char('0' + number % 10);
+  while ((number /= 10) != 0);
+  return append(at, end, digit);
+}
+
+// The watcher holds a lock on a file in the folder as long as it lives; nobody would ever remove what is written later.
+bool watcher_lives() {
+  char path[4096];
+  append(append(path, path + sizeof path, folder), path + sizeof path, "/watcher");
+  const int descriptor = int(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (descriptor < 0) return false;
+  const bool held = flock(descriptor, LOCK_SH | LOCK_NB) != 0;
+  syscall(SYS_close, descriptor);
+  return held;
+}
+
+int create_file(uint64_t bytes) {
+  char path[4096];
+  const char* end = path + sizeof path;
+  char* base = append(append(append(path, end, folder), end, "/"), end, uint64_t(getpid()));
+  // Programs a process became by exec each get a file.
+  for (uint64_t attempt = 0; attempt < 64; ++attempt) {
+    append(append(append(base, end, "."), end, attempt), end, ".heap");
+    const int descriptor =
+        int(syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (descriptor < 0) {
+      if (errno == EEXIST) continue;
+      return -1;
+    }
+    // Reserved on the disk now: a full disk must not kill the program by SIGBUS later.
+    if (syscall(SYS_fallocate, descriptor, 0, 0, off_t(bytes)) == 0) return descriptor;
+    syscall(SYS_close, descriptor);
+    unlink(path);
+    return -1;
+  }
+  return -1;
+}
+
+void* map(size_t bytes, int flags, int descriptor) {
+  void* got = reinterpret_cast<void*>(
+      syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0));
+  if (got == MAP_FAILED) return nullptr;
+  madvise(got, bytes, MADV_DONTFORK);
+  return got;
+}
+
+template <typename Entry>
+void place(Table& table, Entry*& entries, Header* header, uint64_t& offset, uint32_t capacity) {
+  table = {offset, capacity, 1};
+  entries = reinterpret_cast<Entry*>(reinterpret_cast<char*>(header) + offset);
+  offset += uint64_t(capacity) * sizeof(Entry);
+}
+
+bool begin_file(Store& store) {
+  constexpr uint64_t bytes = header_bytes + text_capacity + uint64_t(module_capacity) * sizeof(Module) +
+                             uint64_t(frame_capacity) * sizeof(Frame) +
+                             uint64_t(node_capacity) * sizeof(Node) + uint64_t(site_capacity) * sizeof(Site) +
+                             uint64_t(block_capacity) * sizeof(Block);
+  // Without wiping, a child would write into its parent's file.
+  if (madvise(&wiped, sizeof wiped, MADV_WIPEONFORK) != 0) return false;
+  if (!watcher_lives()) return false;
+  const int descriptor = create_file(bytes);
+  if (descriptor < 0) return false;
+  auto* header = static_cast<Header*>(map(bytes, MAP_SHARED, descriptor));
+  syscall(SYS_close, descriptor);
+  if (header == nullptr) return false;
+  store.indices =
+      static_cast<Indices*>(map(sizeof(Indices), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+  if (store.indices == nullptr) return false;
+
+  store.header = header;
+  uint64_t offset = header_bytes;
+  place(header->text, store.text, header, offset, text_capacity);
+  place(header->modules, store.modules, header, offset, module_capacity);
+  place(header->frames, store.frames, header, offset, frame_capacity);
+  place(header->nodes, store.nodes, header, offset, node_capacity);
+  place(header->sites, store.sites, header, offset, site_capacity);
+  place(header->blocks, store.blocks, header, offset, block_capacity);
+  header->version = file_version;
+  header->pid = uint32_t(getpid());
+  header->file_bytes = bytes;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  header->began = uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
+  header->rate = rate;
+  header->python = python_version();
+  header->python_frames = python_frames_readable();
+  memcpy(header->allocator, allocator_name, sizeof header->allocator);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  memcpy(header->magic, file_magic, sizeof file_magic);  // last: now the file may be read
+  return true;
+}
+
+}  // namespace
+
+uint8_t* const filter = wiped.filter;
+
+void read_settings() {
+  const char* where = getenv("PLIMSOLL_HEAP");
+  if (where == nullptr || where[0] != '/' || strlen(where) >= sizeof folder) return;
+  append(folder, folder + sizeof folder, where);
+  if (const char* bytes = getenv("PLIMSOLL_HEAP_RATE")) {
+    const uint64_t wanted = strtoull(bytes, nullptr, 10);
+    if (wanted > 0 && wanted < (1ull << 40)) rate = wanted;
+  }
+}
+
+bool profiling_wanted() { return folder[0] != 0; }
+uint64_t sampling_rate() { return rate; }
+
+void remember_allocator(void* its_malloc) {
+  Dl_info info;
+  if (dladdr(its_malloc, &info) == 0 || info.dli_fname == nullptr) return;
+  const char* slash = strrchr(info.dli_fname, '/');
+  const char* name = slash ? slash + 1 : info.dli_fname;
+  if (strncmp(name, "libc.so", 7) == 0) return;
+  append(allocator_name, allocator_name + sizeof allocator_name, name);
+  dl_find_object found;
+  if (_dl_find_object(its_malloc, &found) != 0) return;
+  allocator_start = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  allocator_end = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
+}
+
+bool is_allocator(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  return at >= allocator_start && at < allocator_end;
+}
+
+bool lock() {
+  // The holder is busy for microseconds, or waits for a processor; one that was ended while it held the lock must not
+  // stop the program.
+  for (int attempt = 0; attempt < 3000; ++attempt) {
+    if (__atomic_exchange_n(&wiped.locked, 1, __ATOMIC_ACQUIRE) == 0) return true;
+    if (attempt < 100) {
+      __builtin_ia32_pause();
+    } else if (attempt < 200) {
+      sched_yield();
+    } else {
+      const timespec moment = {0, 100000};
+      syscall(SYS_nanosleep, &moment, nullptr);
+    }
+  }
+  wiped.state = State::off;
+  return false;
+}
+
+void unlock() { __atomic_store_n(&wiped.locked, 0, __ATOMIC_RELEASE); }
+
+Store* locked_store() {
+  if (wiped.state == State::unknown) {
+    wiped.state = State::off;  // in case making the file allocates
+    if (profiling_wanted() && begin_file(wiped.store)) wiped.state = State::on;
+  }
+  return wiped.state == State::on ? &wiped.store : nullptr;
+}
+
+}  // namespace plimsoll::heap

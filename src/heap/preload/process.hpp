@@ -1,0 +1,60 @@
+// The state of this process: its settings, its file, the lock. All of it lies in pages that are wiped in a forked
+// child, so the child finds itself without a file, makes one of its own, and no lock is held.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/format.hpp"
+
+namespace plimsoll::heap {
+
+// Reads PLIMSOLL_HEAP (the folder) and PLIMSOLL_HEAP_RATE once, before the program can change them.
+void read_settings();
+bool profiling_wanted();
+uint64_t sampling_rate();
+
+void remember_allocator(void* its_malloc);
+// Whether this address lies in the allocator, where that is not libc.
+bool is_allocator(const void* address);
+
+// Private to this process: hash indices over the tables of the file and what else need not be shared.
+struct Indices {
+  static constexpr uint32_t text_slots = 1 << 16, frame_slots = 1 << 16, node_slots = 1 << 18,
+                            block_slots = 1 << 18, memo_slots = 1 << 14, code_slots = 1 << 12,
+                            line_slots = 1 << 14, mapping_slots = 1 << 12;
+  uint32_t text[text_slots], frames[frame_slots], nodes[node_slots];
+  uint64_t frame_keys[frame_capacity];
+  uint32_t block_heads[block_slots], block_next[block_capacity];
+  uint32_t free_block;  // head of the list of blocks that were used and are free
+  uint32_t mapping_count, mappings[mapping_slots];
+  struct Memo {
+    uint64_t hash;
+    uint32_t site;
+  } memo[memo_slots];
+  struct Code {  // what was read of a Python code object
+    uint64_t address, check;
+    uint32_t file, function;
+  } codes[code_slots];
+  struct Line {
+    uint64_t key;
+    uint32_t frame;
+  } lines[line_slots];
+};
+
+struct Store {
+  Header* header;
+  char* text;
+  Module* modules;
+  Frame* frames;
+  Node* nodes;
+  Site* sites;
+  Block* blocks;
+  Indices* indices;
+};
+
+// The file of this process, made at the first call; nullptr where there can be none. The lock is held.
+Store* locked_store();
+bool lock();
+void unlock();
+
+}  // namespace plimsoll::heap

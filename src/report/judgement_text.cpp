@@ -1,0 +1,96 @@
+#include "report/judgement_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/mask.hpp"
+#include "base/units.hpp"
+#include "report/verdict_json.hpp"
+
+namespace plimsoll::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string trend(const verdict::Series& series) {
+  diagnose::Drift moved = diagnose::drift(series);
+  if (moved.stable()) return "stable";
+  double change = moved.last - moved.first;
+  return fmt::format("{}{}", change > 0 ? "+" : "-", format_bytes(uint64_t(std::fabs(change))));
+}
+
+}  // namespace
+
+std::string final_text(const diagnose::Judgement& judgement, const diagnose::History& history,
+                       const std::vector<std::string>& notes) {
+  const verdict::Verdict& v = judgement.verdict;
+  std::string text = fmt::format("verdict: {}\n", v.sentence);
+  auto culprit_mark = [&](const proc::ProcessId& id) {
+    return judgement.culprit && judgement.culprit->id == id
+               ? fmt::format("  <- {:.0f} % of the growth", 100 * judgement.culprit->share)
+               : "";
+  };
+  std::vector<const diagnose::Lifetime*> shown;
+  for (const auto& [id, life] : history.processes()) {
+    auto role = judgement.roles.role.find(id);
+    if (role != judgement.roles.role.end() && role->second != diagnose::Role::worker &&
+        role->second != diagnose::Role::short_lived)
+      shown.push_back(&life);
+    else if (judgement.culprit && !judgement.culprit->pool && judgement.culprit->id == id)
+      shown.push_back(&life);
+  }
+  std::sort(shown.begin(), shown.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+  if (shown.size() > 12) shown.resize(12);
+  for (const diagnose::Lifetime* life : shown) {
+    auto why = judgement.roles.explanation.find(life->id);
+    text += fmt::format("  {:>7} {}: {}, peak {}, {}{}\n", life->id.pid, escape(life->name),
+                        why == judgement.roles.explanation.end()
+                            ? "one of a worker pool: " + format_bytes(life->bytes)
+                            : why->second,
+                        format_bytes(life->peak), trend(life->series), culprit_mark(life->id));
+  }
+  for (const diagnose::Pool& pool : judgement.roles.pools) {
+    std::string mark = judgement.culprit && judgement.culprit->pool ? culprit_mark(pool.members.front()) : "";
+    text += fmt::format("  {:>7} {}: {}{}\n", "", escape(history.processes().at(pool.members.front()).name),
+                        pool.explanation, mark);
+  }
+  uint64_t gone = history.short_lived();
+  for (const auto& [id, role] : judgement.roles.role) gone += role == diagnose::Role::short_lived;
+  if (gone)
+    text +=
+        fmt::format("  {:>7} short-lived: {} processes seen that came and went\n", "", format_count(gone));
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  return text;
+}
+
+std::string final_json(const diagnose::Judgement& judgement, const diagnose::History& history, double until,
+                       bool all) {
+  report::Culprit carrier;
+  if (judgement.culprit)
+    carrier = {judgement.culprit->id.pid, judgement.culprit->name,
+               diagnose::role_name(judgement.culprit->role), judgement.culprit->share};
+  Json json = report::verdict_json(judgement.verdict, judgement.culprit ? &carrier : nullptr);
+  if (all) {
+    json["processes"] = Json::array();
+    for (const auto& [id, life] : history.processes()) {
+      verdict::Verdict own = verdict::judge(verdict::samples_of(life.series, until),
+                                            {.limit_bytes = judgement.verdict.limit_bytes});
+      Json entry{{"pid", id.pid}, {"name", escape(life.name)}, {"command", life.command}};
+      auto role = judgement.roles.role.find(id);
+      entry["role"] =
+          diagnose::role_name(role == judgement.roles.role.end() ? diagnose::Role::other : role->second);
+      entry["bytes"] = life.bytes, entry["rss"] = life.rss, entry["peak_bytes"] = life.peak;
+      const Json own_json = report::verdict_json(own);
+      for (const char* key : {"verdict", "rate_bytes_per_second", "rate_interval", "floor_start_bytes",
+                              "floor_end_bytes", "samples", "sentence"})
+        entry[key] = own_json[key];
+      json["processes"].push_back(std::move(entry));
+    }
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace plimsoll::report

@@ -1,0 +1,17 @@
+// A judgement in words and as JSON: of a live tree or of a recorded run.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "diagnose/judgement.hpp"
+
+namespace plimsoll::report {
+
+// The verdict, the processes with their roles, what to know about the measurement.
+std::string final_text(const diagnose::Judgement& judgement, const diagnose::History& history,
+                       const std::vector<std::string>& notes);
+// One line of JSON as documented in docs/watch.md; with `all` each process's own verdict too.
+std::string final_json(const diagnose::Judgement& judgement, const diagnose::History& history, double until,
+                       bool all);
+
+}  // namespace plimsoll::report

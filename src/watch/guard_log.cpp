@@ -1,0 +1,55 @@
+#include "watch/guard_log.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace plimsoll::watch {
+namespace {
+
+constexpr size_t most_actions = 512;
+
+}  // namespace
+
+GuardLog::GuardLog(const std::string& out) {
+  actions_.reserve(most_actions);
+  if (!out.empty()) record_ = std::make_unique<RunRecord>(RunRecord::create(out, {.kind = RunKind::guard}));
+}
+
+GuardAction* GuardLog::add(double time, const guard::Decision& decision, std::string_view what, int pid) {
+  GuardAction* action = &overflow_;
+  if (actions_.size() < most_actions)
+    action = &actions_.emplace_back();
+  else
+    overflow_ = {}, ++left_out_;
+  action->time = time, action->level = decision.level, action->pid = pid;
+  action->used = decision.used, action->limit = decision.limit;
+  write_to(action->what, "{}", what);
+  write_to(action->reason, "{}", decision.reason());
+  std::array<char, 400> line;
+  if (pid)
+    write_to(line, "{} of process {}: {}", what, pid, decision.reason());
+  else
+    write_to(line, "{}: {}", what, decision.reason());
+  say(time, guard::level_name(decision.level), line.data());
+  return action;
+}
+
+void GuardLog::effect(GuardAction* action, double time, std::string_view text) {
+  write_to(action->effect, "{}", text);
+  say(time, guard::level_name(action->level), text);
+}
+
+void GuardLog::say(double time, std::string_view kind, std::string_view text) {
+  std::array<char, 512> line;
+  auto end = fmt::format_to_n(line.data(), line.size(), "plimsoll: guard: {}: {}\n", kind, text);
+  const size_t size = std::min(end.size, line.size());
+  if (size == line.size()) line.back() = '\n';
+  (void)!::write(STDERR_FILENO, line.data(), size);
+  if (record_) {
+    auto words = fmt::format_to_n(line.data(), line.size(), "{}: {}", kind, text);
+    record_->event("guard", {line.data(), std::min(words.size, line.size())}, time);
+  }
+}
+
+}  // namespace plimsoll::watch

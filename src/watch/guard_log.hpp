@@ -1,0 +1,54 @@
+// What the guard did: a line for people at once, an event in the run file, an entry of the JSON at the end.
+// Nothing here allocates while watching.
+#pragma once
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guard/guard.hpp"
+#include "record/run_record.hpp"
+
+namespace plimsoll::watch {
+
+struct GuardAction {
+  double time = 0;
+  guard::Level level = guard::Level::ok;
+  std::array<char, 32> what{};  // "SIGSTOP", "ask", "would SIGTERM"
+  int pid = 0;                  // of whom; 0: the whole tree
+  uint64_t used = 0, limit = 0;
+  std::array<char, 200> reason{};
+  std::array<char, 160> effect{};  // what came of it; empty as long as that is open
+};
+
+class GuardLog {
+ public:
+  explicit GuardLog(const std::string& out);  // run file; empty: none
+
+  // Never null: what does not fit any more is said and recorded, not kept.
+  GuardAction* add(double time, const guard::Decision& decision, std::string_view what, int pid);
+  void effect(GuardAction* action, double time, std::string_view text);
+  // One line on standard error, and in the record.
+  void say(double time, std::string_view kind, std::string_view text);
+
+  RunRecord* record() { return record_.get(); }
+  const std::vector<GuardAction>& actions() const { return actions_; }
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  std::vector<GuardAction> actions_;
+  GuardAction overflow_;
+  uint64_t left_out_ = 0;
+  std::unique_ptr<RunRecord> record_;
+};
+
+// fmt into a fixed array, always ended by a zero.
+template <size_t Size, typename... Args>
+void write_to(std::array<char, Size>& text, fmt::format_string<Args...> format, Args&&... args) {
+  *fmt::format_to_n(text.data(), Size - 1, format, std::forward<Args>(args)...).out = '\0';
+}
+
+}  // namespace plimsoll::watch

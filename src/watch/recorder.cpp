@@ -1,0 +1,97 @@
+#include "watch/recorder.hpp"
+
+#include "base/mask.hpp"
+
+namespace plimsoll::watch {
+namespace {
+
+// A process that stands still is written this often, one that moved by this share at once.
+constexpr double still_seconds = 30, moved_share = 0.005;
+
+bool moved(uint64_t now, uint64_t before) {
+  uint64_t change = now > before ? now - before : before - now;
+  return double(change) > moved_share * double(before);
+}
+
+}  // namespace
+
+Recorder::Recorder(const std::string& path) : record_(RunRecord::create(path, {.kind = RunKind::watch})) {}
+
+void Recorder::snapshot(const observe::Snapshot& snapshot, std::optional<int64_t> step, uint64_t limit) {
+  for (const proc::ProcessId& id : snapshot.ended)
+    if (auto at = written_.find(id); at != written_.end()) {
+      record_.process_ended(at->second.row, snapshot.time);
+      written_.erase(at);
+    }
+  MemoryRow tree{.time = snapshot.time,
+                 .step = step.value_or(unknown_count),
+                 .rss = int64_t(snapshot.rss),
+                 .pss = int64_t(snapshot.bytes - snapshot.swap),
+                 .private_bytes = int64_t(snapshot.private_bytes),
+                 .shared = int64_t(snapshot.shared),
+                 .swap = int64_t(snapshot.swap),
+                 .processes = int64_t(snapshot.processes.size()),
+                 .limit = int64_t(limit),
+                 .available = int64_t(snapshot.system.available),
+                 .gpu = snapshot.gpu ? int64_t(snapshot.gpu) : unknown_count,
+                 .pss_interpolated = !snapshot.pss_measured};
+  if (snapshot.system.pressure) tree.pressure = snapshot.system.pressure->some10;
+  record_.memory(tree);
+  for (const observe::Process& process : snapshot.processes) {
+    if (process.zombie()) continue;
+    auto [at, fresh] = written_.try_emplace(process.id);
+    Written& written = at->second;
+    if (fresh) {
+      // Short-lived processes would fill the file: a row is made when a process is seen for the second time.
+      written.row = -1;
+      written.rss = process.rss;
+      continue;
+    }
+    // A program that has become another by exec goes on as a row of its own.
+    if (written.row >= 0 && written.name != process.name) {
+      record_.process_ended(written.row, snapshot.time);
+      written.row = -1;
+    }
+    if (written.row < 0) {
+      written.name = process.name;
+      int64_t parent = unknown_count;
+      for (const auto& [id, other] : written_)
+        if (id.pid == process.parent && other.row >= 0) parent = other.row;
+      written.row = record_.process({.pid = process.id.pid,
+                                     .start_time = int64_t(process.id.start_ticks),
+                                     .parent = parent,
+                                     .first_seen = process.first_seen,
+                                     .name = escape(process.name),
+                                     .arguments = process.command,
+                                     .role = {}});
+    } else if (!moved(process.rss, written.rss) && !moved(process.footprint(), written.pss) &&
+               snapshot.time - written.time < still_seconds) {
+      continue;
+    }
+    written.rss = process.rss, written.pss = process.footprint(), written.time = snapshot.time;
+    record_.process_sample({.process = written.row,
+                            .time = snapshot.time,
+                            .rss = int64_t(process.rss),
+                            .pss = int64_t(process.pss),
+                            .private_bytes = int64_t(process.private_bytes),
+                            .shared = int64_t(process.shared),
+                            .swap = int64_t(process.swap),
+                            .threads = process.threads,
+                            .descriptors = process.descriptors,
+                            .cpu = process.cpu_seconds,
+                            .gpu = process.gpu ? int64_t(process.gpu) : unknown_count,
+                            .pss_interpolated = !process.pss_measured});
+  }
+}
+
+void Recorder::finish(const diagnose::Judgement& judgement, std::string_view json, double time) {
+  for (const auto& [id, written] : written_) {
+    auto role = judgement.roles.role.find(id);
+    if (written.row >= 0 && role != judgement.roles.role.end())
+      record_.process_role(written.row, diagnose::role_name(role->second));
+  }
+  record_.verdict(json, time);
+  record_.commit();
+}
+
+}  // namespace plimsoll::watch

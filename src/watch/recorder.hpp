@@ -1,0 +1,38 @@
+// Writes a watch into a run file: the tree at every sample, a process when it changed or a while has passed.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+
+#include "diagnose/judgement.hpp"
+#include "observe/process.hpp"
+#include "record/run_record.hpp"
+
+namespace plimsoll::watch {
+
+class Recorder {
+ public:
+  // InputError if `path` exists or cannot be written.
+  explicit Recorder(const std::string& path);
+
+  void configuration(std::string_view key, std::string_view value) { record_.configuration(key, value); }
+  void snapshot(const observe::Snapshot& snapshot, std::optional<int64_t> step, uint64_t limit);
+  void step(int64_t step, double time) { record_.step({.step = step, .time = time}); }
+  void phase(std::string_view name, double time) { record_.phase(name, time); }
+  void event(std::string_view kind, std::string_view text, double time) { record_.event(kind, text, time); }
+  void finish(const diagnose::Judgement& judgement, std::string_view json, double time);
+  // Why recording is paused (a full disk); empty while it works.
+  std::string_view error() const { return record_.error(); }
+
+ private:
+  struct Written {
+    int64_t row = 0;
+    uint64_t rss = 0, pss = 0;
+    double time = -1e9;
+    std::string name;
+  };
+  RunRecord record_;
+  std::map<proc::ProcessId, Written> written_;
+};
+
+}  // namespace plimsoll::watch

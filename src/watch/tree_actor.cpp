@@ -1,0 +1,177 @@
+#include "watch/tree_actor.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/units.hpp"
+
+namespace plimsoll::watch {
+namespace {
+
+constexpr double between_passes = 0.05;  // seconds, while a pause lasts
+constexpr double settling_time = 1;      // for the kernel to take back what the ended one held
+constexpr double between_choices = 10;   // where nobody could be stopped
+
+}  // namespace
+
+TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, GuardLog& log,
+                     const Options& options)
+    : files_(files), sampler_(sampler), log_(log), options_(options), pause_(files, sampler.tree()) {
+  spared_.reserve(1024);
+}
+
+void TreeActor::see(const observe::Snapshot& snapshot) { growers_.see(snapshot); }
+
+void TreeActor::freeze() {
+  if (may_freeze_ && !options_.dry_run) pause_.stop_all();
+}
+
+void TreeActor::pause(double now, const guard::Decision& decision) {
+  if (!may_freeze_) return;
+  paused_ = true;
+  next_pass_ = now + between_passes;
+  if (options_.dry_run) {
+    log_.add(now, decision, "would SIGSTOP", 0);
+    return;
+  }
+  const TreePause::Result result = pause_.stop_all();  // first the deed, then the word
+  GuardAction* action = log_.add(now, decision, "SIGSTOP", 0);
+  std::array<char, 160> text;
+  write_to(text, "{} process{} stopped in {} passes", result.stopped, result.stopped == 1 ? "" : "es",
+           result.passes);
+  if (result.denied)
+    write_to(text, "{} stopped; {} belong to others and may not be signalled: run as their user or as root",
+             result.stopped, result.denied);
+  else if (!result.complete)
+    write_to(text, "{} stopped, but new ones appear faster than they can be stopped", result.stopped);
+  log_.effect(action, now, text.data());
+}
+
+void TreeActor::resume(double now, const guard::Decision& decision) {
+  if (!paused_) return;
+  paused_ = false;
+  if (phase_ == Phase::none) pause_.continue_all();
+  log_.add(now, decision, options_.dry_run ? "would SIGCONT" : "SIGCONT", 0);
+}
+
+void TreeActor::release() {
+  may_freeze_ = paused_ = false;
+  pause_.continue_all();
+}
+
+void TreeActor::conclude(double now) {
+  if (phase_ == Phase::none || !victim_ended()) return;
+  std::array<char, 160> text;
+  write_to(text, "process {} ended after {}, and the tree with it", victim_.pid,
+           format_duration(now - asked_));
+  log_.effect(action_, now, text.data());
+  phase_ = Phase::none;
+}
+
+void TreeActor::stop(double now, const guard::Decision& decision) {
+  if (phase_ != Phase::none || now < next_choice_) return;
+  freeze();
+  paused_ = false;
+  choose(now, decision);
+}
+
+// Everybody stands still; the one that grows is asked to end and, with its family, let go on so that it can.
+void TreeActor::choose(double now, const guard::Decision& decision) {
+  const observe::Snapshot& snapshot = sampler_.sample(now);
+  growers_.see(snapshot);
+  const observe::Process* process = growers_.grower(snapshot, decision.limit / 100, spared_);
+  phase_ = Phase::none;
+  next_choice_ = now + between_choices;
+  if (!process) {
+    log_.say(now, "stop", "there is no process left that may be stopped");
+    pause_.continue_all();
+    return;
+  }
+  victim_ = process->id;
+  if (options_.dry_run) {
+    log_.add(now, decision, "would SIGTERM", victim_.pid);
+    return;
+  }
+  const int error = platform::send_signal(files_, victim_, SIGTERM);
+  action_ = log_.add(now, decision, "SIGTERM", victim_.pid);
+  if (error) {
+    log_.effect(action_, now,
+                error == EPERM ? "not done: it belongs to another user; run as that user or as root"
+                               : "not done: it has ended meanwhile");
+    if (error == EPERM && spared_.size() < spared_.capacity()) spared_.push_back(victim_);
+    pause_.continue_all();
+    next_choice_ = now + (error == EPERM ? 1 : 0);
+    return;
+  }
+  stopped_any_ = true;
+  killed_ = false;
+  used_then_ = decision.used, limit_then_ = decision.limit;
+  asked_ = now;
+  phase_ = Phase::grace;
+  pause_.continue_family(victim_);
+}
+
+bool TreeActor::victim_ended() const {
+  auto stat = files_.stat(victim_.pid);
+  return !stat || stat->id != victim_ || stat->state == 'Z' || stat->state == 'X' || stat->exiting;
+}
+
+void TreeActor::watch_grace(double now, const guard::Decision& decision) {
+  if (victim_ended()) {
+    phase_ = Phase::settling;
+    settled_ = now;
+    return;
+  }
+  // Grace is for saving, not for growing on: the stop line is the last one, or half of what lies above it
+  // where use was there already.
+  const uint64_t above = decision.limit - std::min(decision.limit, decision.lines.stop);
+  const uint64_t last_line = decision.lines.stop + (used_then_ < decision.lines.stop ? 0 : above / 2);
+  const bool late = now - asked_ >= options_.grace;
+  const bool grows = decision.used >= last_line && decision.used > used_then_;
+  if (killed_ || (!late && !grows)) return;
+  killed_ = true;
+  platform::send_signal(files_, victim_, SIGKILL);
+  guard::Decision why = decision;
+  if (late)
+    write_to(why.text, "it has not ended within {} of SIGTERM", format_duration(options_.grace));
+  else
+    write_to(why.text, "it grew on after SIGTERM: {} of {} used", format_bytes(decision.used),
+             format_bytes(decision.limit));
+  why.level = guard::Level::stop;
+  action_ = log_.add(now, why, "SIGKILL", victim_.pid);
+}
+
+void TreeActor::settle(double now, const guard::Decision& decision) {
+  const bool relieved = decision.used < decision.lines.pause;
+  if (!relieved && now - settled_ < settling_time) return;
+  std::array<char, 160> text;
+  if (decision.limit == limit_then_)
+    write_to(text, "process {} ended after {}, {} came free", victim_.pid, format_duration(settled_ - asked_),
+             format_bytes(used_then_ - std::min(used_then_, decision.used)));
+  else  // another limit is the nearest now
+    write_to(text, "process {} ended after {}", victim_.pid, format_duration(settled_ - asked_));
+  log_.effect(action_, now, text.data());
+  phase_ = Phase::none;
+  next_choice_ = now;
+  if (decision.used >= decision.lines.stop)
+    choose(now, decision);  // the others still stand
+  else if (!paused_)
+    pause_.continue_all();
+}
+
+void TreeActor::advance(double now, const guard::Decision& decision) {
+  if (phase_ == Phase::grace)
+    watch_grace(now, decision);
+  else if (phase_ == Phase::settling)
+    settle(now, decision);
+  else if (decision.level == guard::Level::stop && decision.used >= decision.lines.stop)
+    stop(now, decision);
+  else if (paused_ && !options_.dry_run && now >= next_pass_) {
+    pause_.stop_all();
+    next_pass_ = now + between_passes;
+  }
+}
+
+}  // namespace plimsoll::watch

@@ -1,0 +1,170 @@
+// The whole way through a real process: preloaded library, its file, reader, symbols. The specimen says what it holds.
+#include "heap/collector.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "heap/symbols.hpp"
+
+extern char** environ;
+
+namespace plimsoll::heap {
+namespace {
+
+struct Ran {
+  int status = 0;
+  std::string output;
+};
+
+// Runs a program under a collector and looks once at the end, so that what counts is what the file kept.
+Ran run(Collector& collector, std::vector<std::string> command) {
+  std::vector<std::string> words;
+  for (char** word = environ; *word; ++word)
+    if (std::string_view(*word).substr(0, 11) != "LD_PRELOAD=") words.emplace_back(*word);
+  for (const auto& [name, value] : collector.environment()) words.push_back(name + "=" + value);
+  std::vector<char*> environment, arguments;
+  for (std::string& word : words) environment.push_back(word.data());
+  for (std::string& word : command) arguments.push_back(word.data());
+  environment.push_back(nullptr);
+  arguments.push_back(nullptr);
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  posix_spawn_file_actions_addclose(&actions, ends[1]);
+  pid_t pid = 0;
+  EXPECT_EQ(posix_spawn(&pid, command[0].c_str(), &actions, nullptr, arguments.data(), environment.data()),
+            0);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  Ran ran;
+  char buffer[4096];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) ran.output.append(buffer, size_t(got));
+  close(ends[0]);
+  waitpid(pid, &ran.status, 0);
+  collector.look(1);
+  return ran;
+}
+
+std::string specimen(const std::string& name) {
+  return (std::filesystem::path(PLIMSOLL_BINARY).parent_path() / "specimens" / name).string();
+}
+
+// Bytes held by the function of this name, wherever it stands in the stack.
+double held_by(const Profiled& process, Symbols& symbols, const std::string& function,
+               unsigned* line = nullptr) {
+  double bytes = 0;
+  for (const LiveSite& site : process.held)
+    for (const uint32_t number : process.reader->stack(site.site)) {
+      const FrameView frame = process.reader->frame(number);
+      bool found = frame.function == function;
+      if (frame.kind == FrameKind::native) {
+        const ModuleView module = process.reader->module(frame.module);
+        for (const SourceFrame& source :
+             symbols.at(std::string(module.path), module.build_id, frame.address - 1))
+          if (source.function == function) {
+            found = true;
+            if (line) *line = source.line;
+          }
+      }
+      if (found) {
+        bytes += double(site.bytes);
+        break;
+      }
+    }
+  return bytes;
+}
+
+// Four standard deviations of an estimate by Poisson sampling.
+double tolerance(double bytes, double rate) { return 4 * std::sqrt(bytes * rate); }
+
+void check_specimen(const std::vector<std::string>& arguments, int expected_status, size_t processes) {
+  constexpr uint64_t rate = 64 << 10;
+  Collector collector({}, rate);
+  std::vector<std::string> command = {specimen("heap_lines")};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const Ran ran = run(collector, command);
+  EXPECT_EQ(ran.status, expected_status);
+  ASSERT_EQ(collector.processes().size(), processes) << ran.output;
+  EXPECT_TRUE(collector.troubles().empty());
+  const Profiled& process = **std::max_element(
+      collector.processes().begin(), collector.processes().end(),
+      [](const auto& one, const auto& other) { return one->held_bytes() < other->held_bytes(); });
+  EXPECT_EQ(process.reader->header().dropped, 0u);
+  EXPECT_TRUE(process.ended);
+  Symbols symbols;
+  std::istringstream lines(ran.output);
+  std::string function;
+  double bytes = 0;
+  unsigned true_line = 0;
+  int ways = 0;
+  while (lines >> function >> bytes >> true_line) {
+    ++ways;
+    unsigned line = 0;
+    const double held = held_by(process, symbols, function, &line);
+    EXPECT_NEAR(held, bytes, tolerance(bytes, rate)) << function;
+    if (Symbols::missing().empty() && bytes > 0) {
+      EXPECT_EQ(line, true_line) << function;
+    }
+  }
+  EXPECT_EQ(ways, 7);
+}
+
+TEST(Collector, FindsWhatEachWayOfAllocatingHolds) { check_specimen({"_exit"}, 0, 1); }
+TEST(Collector, LosesNothingToSigkill) { check_specimen({"kill"}, SIGKILL, 1); }
+TEST(Collector, GivesAForkedChildAFileOfItsOwn) { check_specimen({"_exit", "fork"}, 0, 2); }
+TEST(Collector, CountsRightBesideThreadsThatAllocate) { check_specimen({"_exit", "thread"}, 0, 1); }
+
+TEST(Collector, MakesPrivateFilesAndRemovesTheFolder) {
+  std::string folder;
+  {
+    Collector collector;
+    folder = collector.folder();
+    struct stat info;
+    ASSERT_EQ(stat(folder.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700u);
+    run(collector, {"/bin/sh", "-c", "stat -c %a \"$PLIMSOLL_HEAP\"/watcher"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(Collector, ProgramsStartedAfterTheWatcherIsGoneWriteNothing) {
+  Collector living({}, 4096);
+  const std::string folder = std::filesystem::temp_directory_path() / "plimsoll-heap-test-gone";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/watcher").close();  // there, but nobody holds it
+  run(living, {"/usr/bin/env", "PLIMSOLL_HEAP=" + folder, specimen("heap_lines"), "_exit"});
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Collector, RefusesWithoutTheLibrary) {
+  const std::string before = getenv("PLIMSOLL_HEAP_LIBRARY");
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/nonexistent", 1);
+  if (find_preload().empty()) {
+    EXPECT_THROW(Collector(), InputError);
+  }
+  setenv("PLIMSOLL_HEAP_LIBRARY", before.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace plimsoll::heap
+
+int main(int count, char** arguments) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", PLIMSOLL_HEAP_LIBRARY, 1);
+  testing::InitGoogleTest(&count, arguments);
+  return RUN_ALL_TESTS();
+}
