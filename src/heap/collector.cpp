@@ -72,10 +72,9 @@ Collector::Collector(const std::string& where, uint64_t rate) : library_(find_pr
   std::error_code error;
   std::filesystem::path below =
       where.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(where);
-  std::string name = (std::filesystem::absolute(below, error) / "plimsoll-heap-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr)
-    fail_input("cannot make a folder in {} ({})", below.string(), error_text(errno));
-  folder_ = name;
+  owned_.emplace(std::filesystem::absolute(below, error).string(), "heap");
+  if (!owned_->ok()) fail_input("cannot make a folder in {} ({})", below.string(), error_text(errno));
+  folder_ = owned_->path();
   // Held as long as we live: a process that begins after our end writes nothing that nobody would remove.
   lock_ = open((folder_ + "/watcher").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (lock_ < 0 || flock(lock_, LOCK_EX) != 0)

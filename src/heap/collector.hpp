@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/owned_folder.hpp"
 #include "heap/reader.hpp"
 #include "heap/site_series.hpp"
 
@@ -54,6 +56,7 @@ class Collector {
 
   std::string folder_, library_;
   uint64_t rate_;
+  std::optional<OwnedFolder> owned_;
   int lock_ = -1;
   std::vector<std::unique_ptr<Profiled>> processes_;
   std::map<std::string, Profiled*> by_file_;

@@ -12,8 +12,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
+#include "base/owned_folder.hpp"
 #include "live/site.hpp"
 
 namespace plimsoll::live {
@@ -95,10 +97,11 @@ Companion::~Companion() {
 }
 
 std::filesystem::path temporary_record() {
-  std::string folder = (std::filesystem::temp_directory_path() / "plimsoll-live-XXXXXX").string();
-  if (!mkdtemp(folder.data()))
-    fail("no temporary folder can be made in {} ({})", folder, std::strerror(errno));
-  return std::filesystem::path(folder) / "run.db";
+  const std::string place = std::filesystem::temp_directory_path().string();
+  static std::optional<OwnedFolder> folder;  // ours until the process ends
+  folder.emplace(place, "live");
+  if (!folder->ok()) fail("no temporary folder can be made in {} ({})", place, std::strerror(errno));
+  return std::filesystem::path(folder->path()) / "run.db";
 }
 
 }  // namespace plimsoll::live

@@ -19,18 +19,19 @@ StepSocket::StepSocket() {
   // The address holds 107 bytes; a folder that does not leave room for ours, or is not writable, gives way to
   // /tmp.
   for (std::string place : {std::string(base ? base : "/tmp"), std::string("/tmp")}) {
-    folder_ = place + "/plimsoll-XXXXXX";
-    if (folder_.size() + 7 < sizeof address.sun_path && mkdtemp(folder_.data())) break;
-    folder_.clear();
+    if (place.size() + std::string_view("/plimsoll-steps-XXXXXX/steps").size() >= sizeof address.sun_path)
+      continue;
+    folder_.emplace(place, "steps");
+    if (folder_->ok()) break;
   }
-  if (folder_.empty())
+  if (!folder_ || !folder_->ok())
     fail("no folder for the step socket can be made in /tmp ({}); use --no-steps", std::strerror(errno));
-  path_ = folder_ + "/steps";
+  path_ = folder_->path() + "/steps";
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   descriptor_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0 || bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     int error = errno;
-    rmdir(folder_.c_str());
+    rmdir(folder_->path().c_str());
     fail("the step socket '{}' cannot be made ({}); use --no-steps", path_, std::strerror(error));
   }
 }
@@ -38,7 +39,7 @@ StepSocket::StepSocket() {
 StepSocket::~StepSocket() {
   close(descriptor_);
   unlink(path_.c_str());
-  rmdir(folder_.c_str());
+  rmdir(folder_->path().c_str());
 }
 
 bool StepSocket::Sender::operator==(const Sender& other) const {

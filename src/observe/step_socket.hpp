@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/owned_folder.hpp"
 #include "observe/steps.hpp"
 
 namespace plimsoll::observe {
@@ -46,7 +47,8 @@ class StepSocket {
   size_t refused() const { return refused_; }
 
  private:
-  std::string folder_, path_;
+  std::optional<OwnedFolder> folder_;
+  std::string path_;
   std::array<char, 1024> buffer_{};
   int descriptor_ = -1;
   size_t refused_ = 0;
