@@ -6,15 +6,13 @@
 namespace plimsoll::report {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t floor_resolution = 36, band_points = 33, most_spikes = 24;
 
-double number_of(const Json& json) { return json.is_number() ? json.get<double>() : 0; }
+double number_of(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : 0; }
 
 // The verdict gives a slope with its interval. A line fitted to evenly spread points is surest in their middle: with
 // h half of the slope's interval and T the length, it lies within h * sqrt(T^2 / 12 + (t - middle)^2) of the fit.
-std::vector<BandPoint> band_of(const Json& verdict, const std::vector<verdict::FloorPoint>& floor,
+std::vector<BandPoint> band_of(const nlohmann::json& verdict, const std::vector<verdict::FloorPoint>& floor,
                                double from, double until) {
   const double rate = number_of(verdict["rate_bytes_per_second"]);
   const double low = std::max(0., rate - number_of(verdict["rate_interval"][0])),
@@ -43,7 +41,7 @@ Trend trend_of(const RunData& data) {
   for (const RunReader::Memory& row : data.memory)
     if (row.time >= data.from && row.time <= data.until && footprint(row) > 0)
       series.add({row.time, double(footprint(row))});
-  const Json verdict = Json::parse(data.verdict, nullptr, false);
+  const nlohmann::json verdict = nlohmann::json::parse(data.verdict, nullptr, false);
   if (series.samples() < 2 || !verdict.is_object()) return trend;
   trend.floor =
       verdict::floor_points(series.buckets(), number_of(verdict["period_seconds"]), floor_resolution);
