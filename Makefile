@@ -67,7 +67,7 @@ bench: build
 	python3 bench/run.py $(FLAGS)
 
 # The long forms of the end-to-end tests: minutes, not seconds. NAMES="kills nano" for some of them.
-soak: build
+soak: all
 	python3 tests/soak/run.py $(PROGRAM) $(NAMES)
 
 # A crash leaves its input in build-fuzz; the corpus folders of the tree are read, never written.
