@@ -18,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 
-SMALL_BABY = ["--baby", "2", "--batch", "4", "--context", "64"]
-SMALL_GPT2 = ["--gpt2", "1", "--batch", "1", "--accumulate", "2", "--context", "32"]
+TEXT = ["--data", "{text}"]  # a short validation part: the embedded corpus has 200,000 tokens of it
+SMALL_BABY = ["--baby", "2", "--batch", "4", "--context", "64", *TEXT]
+SMALL_GPT2 = ["--gpt2", "1", "--batch", "1", "--accumulate", "2", "--context", "32", *TEXT]
+NANO = ["--data", "{text}", "--nano"]
 CASES = {
     "tiny": ["--tiny", "40"],
     "tiny batch 4, lanes 1": ["--tiny", "40", "--batch", "4", "--lanes", "1"],
@@ -28,23 +30,23 @@ CASES = {
     "small, accumulated": ["--small", "10", "--batch", "4", "--accumulate", "3", "--micro-batch", "2", "--lanes", "1"],
     "small, three lanes": ["--small", "10", "--batch", "6", "--micro-batch", "1", "--lanes", "3"],
     "small, one thread": ["--small", "10", "--threads", "1"],
-    "medium": ["--medium", "5"],
-    "large": ["--large", "2"],
-    "nano": ["--nano", "6"],
-    "nano, lanes 1": ["--nano", "6", "--lanes", "1"],
-    "nano, lanes 2": ["--nano", "6", "--micro-batch", "6", "--lanes", "2"],
-    "nano, dropout": ["--nano", "6", "--dropout", "0.1"],
-    "nano, recompute cheap": ["--nano", "4", "--micro-batch", "3", "--lanes", "1", "--recompute", "cheap"],
-    "nano, recompute blocks": ["--nano", "4", "--micro-batch", "3", "--lanes", "1", "--recompute", "blocks"],
-    "nano, recompute two blocks": ["--nano", "4", "--micro-batch", "3", "--lanes", "2", "--recompute", "blocks:2"],
-    "nano, 8 rows of logits": ["--nano", "4", "--micro-batch", "1", "--loss-rows", "8"],
-    "nano, not clipped": ["--nano", "4", "--clip", "0"],
+    "medium": ["--medium", "5", *TEXT],
+    "large": ["--large", "2", *TEXT],
+    "nano": [*NANO, "6"],
+    "nano, lanes 1": [*NANO, "6", "--lanes", "1"],
+    "nano, lanes 2": [*NANO, "6", "--micro-batch", "6", "--lanes", "2"],
+    "nano, dropout": [*NANO, "6", "--dropout", "0.1"],
+    "nano, recompute cheap": [*NANO, "4", "--micro-batch", "3", "--lanes", "1", "--recompute", "cheap"],
+    "nano, recompute blocks": [*NANO, "4", "--micro-batch", "3", "--lanes", "1", "--recompute", "blocks"],
+    "nano, recompute two blocks": [*NANO, "4", "--micro-batch", "3", "--lanes", "2", "--recompute", "blocks:2"],
+    "nano, 8 rows of logits": [*NANO, "4", "--micro-batch", "1", "--loss-rows", "8"],
+    "nano, not clipped": [*NANO, "4", "--clip", "0"],
     "baby": SMALL_BABY,
     "baby, lanes 2": [*SMALL_BABY, "--micro-batch", "1", "--lanes", "2"],
     "gpt2": SMALL_GPT2,
     "gpt2, recompute blocks": [*SMALL_GPT2, "--recompute", "blocks"],
-    "nano in a generous line": ["--nano", "4", "--memory", "400MB"],
-    "nano in a tight line": ["--nano", "4", "--memory", "33MB"],
+    "nano in a generous line": [*NANO, "4", "--memory", "400MB"],
+    "nano in a tight line": [*NANO, "4", "--memory", "33MB"],
     "small in a tight line": ["--small", "10", "--batch", "8", "--memory", "25MB"],
     "tiny, distrust": ["--tiny", "30", "--data", "{samples}", "--distrust-lambda", "1"],
     "tiny, text": ["--tiny", "30", "--data", "{text}", "--tokenizer", "bytes"],

@@ -113,7 +113,8 @@ void setup(Options& options) {
   options.value("--format", arguments->format, "The form, whatever the name; without -o to standard output")
       .one_of({"html", "md", "json", "svg", "csv"});
   options.flag("--compare", arguments->compare, "Two runs, A and B: one over the other, and how B differs");
-  options.value("--limit", arguments->limit, "The line not to cross, e.g. 16GB (default: the recorded one)");
+  options.value("--limit", arguments->limit, "The line not to cross, e.g. 16GB (default: the recorded one)")
+      .wants("SIZE");
   options.flag("--json", arguments->json, "One JSON object on stdout, the same as --format json");
   options.run([arguments] { run(*arguments); });
 }

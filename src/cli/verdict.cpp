@@ -190,8 +190,9 @@ void setup(Options& options) {
   options.value(
       "--batch", arguments->batch,
       "Judge many: a line {\"id\":…,\"t\":[seconds…],\"bytes\":[…]} each; a JSON line each comes out");
-  options.value("--limit", arguments->limit,
-                "The line not to cross, e.g. 16GB: says when it would be reached");
+  options
+      .value("--limit", arguments->limit, "The line not to cross, e.g. 16GB: says when it would be reached")
+      .wants("SIZE");
   options.flag("--all", arguments->all, "Every process's own verdict, not only the one that matters most");
   options.flag("--online", arguments->online,
                "Also replay the series as it came: when would a leak first have been called?");

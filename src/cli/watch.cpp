@@ -1,70 +1,19 @@
 // plimsoll watch: options in, watch::watch_tree out.
-#include "watch/watch.hpp"
-
-#include "base/error.hpp"
 #include "cli/command.hpp"
-#include "cli/serve_flags.hpp"
+#include "cli/watch_flags.hpp"
 
 namespace plimsoll::cli::watch_command {
 namespace {
-
-struct Text {
-  std::string interval = "1s", duration, limit, until = "tree";
-  bool no_steps = false;
-  watch::WatchOptions options;
-};
-
-void run(Text& text) {
-  watch::WatchOptions& options = text.options;
-  int targets = !options.command.empty() + (options.pid != 0) + options.find_training;
-  if (targets != 1)
-    fail_input(
-        "give exactly one of: a command after --, --pid P, --find-training; see `plimsoll watch --help`");
-  if (options.pid < 0) fail_input("--pid {} is not a process; give a positive number", options.pid);
-  options.interval = parse_duration(text.interval);
-  if (options.interval < 0.01) fail_input("--interval {} is too short; give at least 10ms", text.interval);
-  if (!text.duration.empty()) options.duration = parse_duration(text.duration);
-  if (!text.duration.empty() && options.duration <= 0)
-    fail_input("--for {} is no time at all; write it like 10m", text.duration);
-  if (!text.limit.empty()) options.limit = parse_size(text.limit);
-  options.until_command = text.until == "command";
-  options.steps = !text.no_steps;
-  exit_code = watch::watch_tree(options);
-}
 
 Command command(40, "watch", "watch a program's memory and say whether it leaks, where and how fast",
                 "plimsoll watch --fail-on-leak --for 10m -- python train.py\n"
                 "  plimsoll watch --pid 4711 --interval 5s --out run.db\n"
                 "  plimsoll watch --find-training --json",
                 [](Options& flags) {
-                  auto text = std::make_shared<Text>();
-                  watch::WatchOptions& options = text->options;
-                  flags.program(options.command, "program to launch and watch");
-                  flags.value("--pid", options.pid, "watch this process and all that descends from it");
-                  flags.flag("--find-training", options.find_training,
-                             "find the process that looks most like training and watch it");
-                  flags.value("--interval", text->interval, "time between samples (default 1s)");
-                  flags.value(
-                      "--for", text->duration,
-                      "stop after this long; a launched program is then ended (default: until it ends)");
-                  flags
-                      .value(
-                          "--until", text->until,
-                          "tree: as long as any descendant lives (default); command: until the command ends")
-                      .one_of({"tree", "command"});
-                  flags.value("--out", options.out, "record into this run file");
-                  flags.value("--limit", text->limit,
-                              "the line not to cross, like 8GB or 80% (default: the limit that applies)");
-                  flags.flag("--fail-on-leak", options.fail_on_leak, "exit with 10 if there is a leak");
-                  flags.value("--step-regex", options.step_regex,
-                              "how the program prints its step; the first group is the number");
-                  flags.flag("--no-steps", text->no_steps,
-                             "no step socket, no reading along: output is inherited directly");
-                  flags.flag("--quiet", options.quiet, "no lines while watching, only the verdict");
-                  flags.flag("--all", options.all, "with --json: every process's own verdict too");
-                  flags.flag("--json", options.json, "one JSON object on standard output at the end");
-                  add_serve_flags(flags, options.serve);
-                  flags.run([text] { run(*text); });
+                  auto text = add_watch_flags(flags);
+                  flags.flag("--sites", text->options.profile.on,
+                             "also say which lines of the program hold the memory: see `plimsoll profile`");
+                  flags.run([text] { run_watch(*text); });
                 });
 
 }  // namespace

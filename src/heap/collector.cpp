@@ -37,6 +37,21 @@ uint64_t sum_of(const std::vector<LiveSite>& sites) {
   return sum;
 }
 
+constexpr size_t most_looks = 16;
+
+// Of the last looks at a process that has ended, the latest at which it still held what it had held before.
+void settle(Profiled& process) {
+  uint64_t most = 0;
+  for (const Profiled::Look& look : process.looks) most = std::max(most, sum_of(look.live));
+  while (!process.looks.empty() && 10 * sum_of(process.looks.back().live) < 9 * most)
+    process.looks.pop_back();
+  if (!process.looks.empty()) {
+    process.held = std::move(process.looks.back().live);
+    process.held_nanoseconds = process.looks.back().nanoseconds;
+  }
+  process.looks.clear();
+}
+
 uint64_t nanoseconds_now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -120,16 +135,19 @@ void Collector::find_files(double time) {
 
 void Collector::refresh(Profiled& process, const std::string& path, double time) {
   // Asked before reading: what was written before the end is then read after it.
-  const bool alive = lives(process.pid);
+  const bool alive = lives(process.pid) && !process.ended;
   const bool read = process.reader->refresh();
-  if (read && !process.ended && (alive || 10 * sum_of(process.reader->live()) >= 9 * process.held_bytes())) {
+  if (read && !process.ended) {
     process.last_seen = time;
-    process.held = process.reader->live();
-    process.held_nanoseconds = nanoseconds_now();
-    process.series.add(time, process.held);
+    process.looks.push_back({nanoseconds_now(), process.reader->live()});
+    if (process.looks.size() > most_looks) process.looks.pop_front();
+    process.series.add(time, process.looks.back().live);
+    process.held = process.looks.back().live;
+    process.held_nanoseconds = process.looks.back().nanoseconds;
   }
-  if (alive && !process.ended) return;
+  if (alive) return;
   process.ended = true;
+  settle(process);
   if (!read && troubles_.size() < 20)
     troubles_.push_back(
         fmt::format("{}: {}", std::filesystem::path(path).filename().string(), process.reader->error()));

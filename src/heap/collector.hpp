@@ -2,6 +2,7 @@
 // environment, and a look at every file at each sample.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,11 +23,17 @@ struct Profiled {
   bool ended = false;
   std::unique_ptr<Reader> reader;
   SiteSeries series;
-  // What it held when last seen alive and well; of one that was killed, at its end. A program that ends by itself
-  // frees first, which says nothing about what it held.
+  // What it held when last seen at work; of one that was killed, at its end. A program that ends by itself frees first,
+  // which says nothing about what it held.
   std::vector<LiveSite> held;
   uint64_t held_nanoseconds = 0;  // CLOCK_MONOTONIC, when that was
   uint64_t held_bytes() const;
+
+  struct Look {
+    uint64_t nanoseconds;
+    std::vector<LiveSite> live;
+  };
+  std::deque<Look> looks;  // the last few of a process that lives
 };
 
 class Collector {

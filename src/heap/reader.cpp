@@ -119,8 +119,14 @@ bool Reader::refresh() {
     if (block.domain == Domain::mapping) mapping_bytes_ += block.bytes;
   }
   live_.clear();
-  for (const LiveSite& sum : sums)
-    if (sum.site != 0) live_.push_back(sum);
+  for (LiveSite& sum : sums) {
+    if (sum.site == 0) continue;
+    const Site& total = sites_[sum.site];
+    sum.allocated_bytes = total.bytes;
+    sum.allocated_blocks = total.blocks;
+    sum.freed_blocks = total.freed_blocks;
+    live_.push_back(sum);
+  }
   error_.clear();
   return true;
 }

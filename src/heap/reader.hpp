@@ -23,7 +23,8 @@ struct LiveSite {
   uint32_t samples = 0;
   uint64_t bytes = 0, blocks = 0;
   uint64_t footprint = 0;  // with what the allocator rounds up and adds
-  uint64_t oldest = 0;     // CLOCK_MONOTONIC, nanoseconds; of the oldest block it still holds
+  uint64_t allocated_bytes = 0, allocated_blocks = 0, freed_blocks = 0;  // since the beginning
+  uint64_t oldest = 0;  // CLOCK_MONOTONIC, nanoseconds; of the oldest block it still holds
 };
 
 struct FrameView {

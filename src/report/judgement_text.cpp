@@ -8,6 +8,7 @@
 
 #include "base/mask.hpp"
 #include "base/units.hpp"
+#include "report/sites_text.hpp"
 #include "report/verdict_json.hpp"
 
 namespace plimsoll::report {
@@ -25,7 +26,7 @@ std::string trend(const verdict::Series& series) {
 }  // namespace
 
 std::string final_text(const diagnose::Judgement& judgement, const diagnose::History& history,
-                       const std::vector<std::string>& notes) {
+                       const std::vector<std::string>& notes, const diagnose::SiteReport* sites) {
   const verdict::Verdict& v = judgement.verdict;
   std::string text = fmt::format("verdict: {}\n", v.sentence);
   auto culprit_mark = [&](const proc::ProcessId& id) {
@@ -62,12 +63,13 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   if (gone)
     text +=
         fmt::format("  {:>7} short-lived: {} processes seen that came and went\n", "", format_count(gone));
+  if (sites) text += sites_text(*sites);
   for (const std::string& note : notes) text += "note: " + note + "\n";
   return text;
 }
 
 std::string final_json(const diagnose::Judgement& judgement, const diagnose::History& history, double until,
-                       bool all) {
+                       bool all, const diagnose::SiteReport* sites) {
   report::Culprit carrier;
   if (judgement.culprit)
     carrier = {judgement.culprit->id.pid, judgement.culprit->name,
@@ -90,6 +92,7 @@ std::string final_json(const diagnose::Judgement& judgement, const diagnose::His
       json["processes"].push_back(std::move(entry));
     }
   }
+  if (sites) add_sites(json, *sites);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

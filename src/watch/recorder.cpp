@@ -84,6 +84,25 @@ void Recorder::snapshot(const observe::Snapshot& snapshot, std::optional<int64_t
   }
 }
 
+void Recorder::sites(const diagnose::SiteReport& report, double time) {
+  record_.clear_sites();
+  for (const diagnose::HeldStack& held : report.stacks) {
+    if (held.bytes == 0) continue;
+    std::string stack;
+    for (auto place = held.stack.rbegin(); place != held.stack.rend(); ++place)
+      stack += (stack.empty() ? "" : "\n") + escape(place->text());
+    int64_t process = unknown_count;
+    for (const auto& [id, written] : written_)
+      if (id.pid == held.pid && written.row >= 0) process = written.row;
+    record_.site({.time = time,
+                  .process = process,
+                  .stack = stack,
+                  .bytes = int64_t(held.bytes),
+                  .blocks = int64_t(held.blocks),
+                  .bytes_per_second = held.rate});
+  }
+}
+
 void Recorder::finish(const diagnose::Judgement& judgement, std::string_view json, double time) {
   for (const auto& [id, written] : written_) {
     auto role = judgement.roles.role.find(id);

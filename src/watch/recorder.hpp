@@ -5,6 +5,7 @@
 #include <string>
 
 #include "diagnose/judgement.hpp"
+#include "diagnose/sites.hpp"
 #include "observe/process.hpp"
 #include "record/run_record.hpp"
 
@@ -20,6 +21,8 @@ class Recorder {
   void step(int64_t step, double time) { record_.step({.step = step, .time = time}); }
   void phase(std::string_view name, double time) { record_.phase(name, time); }
   void event(std::string_view kind, std::string_view text, double time) { record_.event(kind, text, time); }
+  // Newer sites replace older ones.
+  void sites(const diagnose::SiteReport& report, double time);
   void finish(const diagnose::Judgement& judgement, std::string_view json, double time);
   // Why recording is paused (a full disk); empty while it works.
   std::string_view error() const { return record_.error(); }

@@ -21,6 +21,7 @@
 #include "observe/step_socket.hpp"
 #include "platform/child.hpp"
 #include "report/judgement_text.hpp"
+#include "report/sites_text.hpp"
 #include "verdict/step_marks.hpp"
 #include "watch/live_line.hpp"
 #include "watch/recorder.hpp"
@@ -72,6 +73,7 @@ class Watch {
   platform::SignalQueue signals_;
   std::unique_ptr<observe::StepPattern> pattern_;
   std::unique_ptr<observe::StepSocket> socket_;
+  std::unique_ptr<Profiling> profiling_;
   std::unique_ptr<platform::Child> child_;
   std::unique_ptr<Relay> output_, error_;
   observe::LineCutter output_lines_, error_lines_;
@@ -157,6 +159,10 @@ void Watch::launch() {
     socket_ = std::make_unique<observe::StepSocket>();
     launch.environment.emplace_back("PLIMSOLL_SOCKET", socket_->path());
   }
+  if (options_.profile.on) {
+    profiling_ = std::make_unique<Profiling>(files_, options_.profile, options_.out);
+    for (auto& variable : profiling_->environment()) launch.environment.push_back(std::move(variable));
+  }
   signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away is seen at the write
   child_ = std::make_unique<platform::Child>(launch);
   auto reader = [this](observe::LineCutter& cutter) {
@@ -229,8 +235,13 @@ void Watch::look_online(const observe::Snapshot& snapshot) {
   bool before = online_->first_leak().has_value();
   online_->add({snapshot.time, double(snapshot.bytes)});
   if (before || !online_->first_leak()) return;
-  if (recorder_) recorder_->event("leak", online_->current().sentence, snapshot.time);
-  if (!options_.quiet) say("plimsoll: " + online_->current().sentence + "\n");
+  std::string sentence = online_->current().sentence;
+  if (profiling_)
+    if (const std::string line = report::fastest_site(profiling_->report(online_->current(), snapshot.time));
+        !line.empty())
+      sentence += " " + line;
+  if (recorder_) recorder_->event("leak", sentence, snapshot.time);
+  if (!options_.quiet) say("plimsoll: " + sentence + "\n");
 }
 
 // A program that ends lets its processes go and gives memory back step by step; that says nothing about a
@@ -254,6 +265,7 @@ void Watch::sample() {
     system_ = snapshot.system;
     if (recorder_) recorder_->snapshot(snapshot, steps_.step(), limit_bytes());
     denied_ = std::max(denied_, snapshot.denied);
+    if (profiling_) profiling_->sample(snapshot);
     look_online(snapshot);
   }
   if (recorder_ && !recorder_->error().empty() && !said_disk_) {
@@ -404,10 +416,16 @@ int Watch::finish() {
       double(system_.available) / v.rate < *v.seconds_to_limit)
     note(fmt::format("what the machine has available now lasts for {} at this rate",
                      format_duration(double(system_.available) / v.rate)));
-  std::string json = report::final_json(judgement, history_, until, options_.all);
+  std::optional<diagnose::SiteReport> sites;
+  if (profiling_) {
+    profiling_->look(now());
+    sites = profiling_->report(v, until);
+  }
+  std::string json = report::final_json(judgement, history_, until, options_.all, sites ? &*sites : nullptr);
+  if (recorder_ && sites) recorder_->sites(*sites, until);
   if (recorder_) recorder_->finish(judgement, json, until);
 
-  say(report::final_text(judgement, history_, notes_));
+  say(report::final_text(judgement, history_, notes_, sites ? &*sites : nullptr));
   if (options_.json) {
     if (output_ && !output_->ends_with_newline()) std::fputc('\n', stdout);
     std::fputs((json + "\n").c_str(), stdout);

@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "live/access.hpp"
 #include "platform/proc.hpp"
+#include "watch/profiling.hpp"
 
 namespace plimsoll::watch {
 
@@ -24,6 +25,7 @@ struct WatchOptions {
   std::optional<Size> limit;  // the line; else the control group's or the machine's
   std::string out;            // run file; empty: none
   bool fail_on_leak = false, json = false, all = false, quiet = false;
+  ProfileOptions profile;
   live::ServeOptions serve;
   proc::Roots roots;
 };

@@ -1,0 +1,118 @@
+"""Steps, epochs and phases of the running program, and what is answered between two of them."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import threading
+from contextlib import contextmanager
+from typing import Iterable, Iterator, List, Optional, TypeVar
+
+from . import _channel
+from ._program import say_once
+
+T = TypeVar("T")
+
+channel = _channel.Channel()
+atexit.register(channel.close)
+_callbacks: List[_channel.Callback] = []
+_count = 0
+_epoch = 0
+_phases: List[str] = []
+_owner: Optional[int] = None
+
+
+def step(number: Optional[int] = None) -> None:
+    """Tells the watcher that a step is done: number `number`, or one more than the last.
+
+    Requests that have arrived meanwhile are answered here: callbacks of `on_pressure` run, and a census that was asked
+    for from outside is taken. Does nothing where no watcher listens.
+    """
+    global _count
+    _count = _count + 1 if number is None else int(number)
+    channel.send(f"step {_count}")
+    _answer()
+
+
+def steps(iterable: Iterable[T]) -> Iterator[T]:
+    """Yields what `iterable` yields and tells a step after each; every call is a new epoch."""
+    epoch()
+    for item in iterable:
+        yield item
+        step()
+
+
+def epoch(number: Optional[int] = None) -> None:
+    """Tells the watcher that an epoch begins: number `number`, or one more than the last."""
+    global _epoch
+    _epoch = _epoch + 1 if number is None else int(number)
+    channel.send(f"epoch {_epoch}")
+    _answer()
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Names the part of the run that the block is, such as "validate"; the phase around it resumes afterwards."""
+    begin_phase(name)
+    try:
+        yield
+    finally:
+        end_phase()
+
+
+def begin_phase(name: str) -> None:
+    """Begins a phase, for callbacks that cannot use a `with` block."""
+    _phases.append(name)
+    channel.send(f"phase {name}")
+
+
+def end_phase() -> None:
+    """Ends the innermost phase."""
+    if _phases:
+        _phases.pop()
+    channel.send(f"phase {_phases[-1] if _phases else 'train'}")
+    _answer()
+
+
+def on_pressure(callback: _channel.Callback) -> _channel.Callback:
+    """Calls `callback(event)` at the next step when a guard reports a level; it returns how many bytes it gave back.
+
+    `event.level` is "warn", "shrink", "pause", "stop" or "ok"; `event.used_bytes`, `event.limit_bytes` and
+    `event.reason` say more. The return value is used for "shrink" only. Can be used as a decorator.
+    """
+    _callbacks.append(callback)
+    channel.listen()
+    return callback
+
+
+def _answer() -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return
+    while True:
+        message = channel.receive()
+        if message is None:
+            return
+        pressure = _channel.parse_pressure(message.text)
+        if pressure is not None:
+            _relieve(pressure)
+        elif message.text.startswith("census"):
+            _send_census(message)
+
+
+def _relieve(pressure: _channel.Pressure) -> None:
+    given_back = 0
+    for callback in list(_callbacks):
+        try:
+            given_back += int(callback(pressure) or 0)
+        except Exception as error:  # the user's program goes on whatever a callback does
+            say_once(f"an on_pressure callback failed: {type(error).__name__}: {error}")
+    if pressure.level == "shrink":
+        channel.send(f"shrunk {max(0, given_back)}")
+
+
+def _send_census(request: _channel.Message) -> None:
+    from .census import census
+
+    words = request.text.split()
+    budget = float(words[1]) if len(words) > 1 else 0.05
+    channel.reply(request, json.dumps(census(budget=budget).as_dict(most=40))[:60000])

@@ -1,0 +1,71 @@
+"""Lightning: `Trainer(callbacks=[PlimsollCallback()])`, for `lightning` and `pytorch_lightning`."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Optional
+
+try:
+    from lightning.pytorch.callbacks import Callback  # type: ignore[import-not-found, unused-ignore]
+except ImportError:
+    from pytorch_lightning.callbacks import Callback  # type: ignore[import-not-found, unused-ignore]
+
+from . import _steps, _watch
+from ._figures import Figures, StopRequest
+from ._program import say_once
+
+
+class PlimsollCallback(Callback):  # type: ignore[misc, unused-ignore]
+    """Steps, epochs and validation phases to the watcher; its figures to the loggers of the Trainer.
+
+    The options are those of `plimsoll.hf.PlimsollCallback`.
+    """
+
+    def __init__(
+        self,
+        memory_leak_threshold_mb: float = 0.0,
+        cleanup_every_n_steps: int = 0,
+        stop_on_pressure: bool = True,
+        stop_on_leak: bool = False,
+        **watch: Any,
+    ) -> None:
+        self.cleanup_every_n_steps = cleanup_every_n_steps
+        self.stop_on_pressure = stop_on_pressure
+        self.stop_on_leak = stop_on_leak
+        self.watch_options = watch
+        self.figures = Figures(memory_leak_threshold_mb)
+        self.request: Optional[StopRequest] = None
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        _watch.watch(**self.watch_options)
+        if self.stop_on_pressure and self.request is None:
+            self.request = StopRequest()
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        _steps.epoch(trainer.current_epoch + 1)
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        _steps.step(trainer.global_step)
+        if self.cleanup_every_n_steps and trainer.global_step % self.cleanup_every_n_steps == 0:
+            gc.collect()
+        if trainer.is_global_zero and trainer.global_step % max(1, trainer.log_every_n_steps) == 0:
+            for logger in trainer.loggers:
+                logger.log_metrics(self.figures.read(), step=trainer.global_step)
+            if self.figures.leaks():
+                say_once(str(self.figures.last))
+        asked = self.request.reason if self.request is not None else ""
+        if asked or (self.stop_on_leak and self.figures.leaks()):
+            say_once(f"stopping at step {trainer.global_step}: {asked or self.figures.last}")
+            trainer.should_stop = True
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        _steps.begin_phase("validate")
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        _steps.end_phase()
+
+    def on_test_start(self, trainer: Any, pl_module: Any) -> None:
+        _steps.begin_phase("test")
+
+    def on_test_end(self, trainer: Any, pl_module: Any) -> None:
+        _steps.end_phase()

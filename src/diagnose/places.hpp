@@ -1,0 +1,40 @@
+// Stacks of a profiled process as places in source, and which of them to name: the innermost one that is the program's
+// own and not a library's.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "heap/reader.hpp"
+#include "heap/symbols.hpp"
+
+namespace plimsoll::diagnose {
+
+// Nothing here is escaped.
+struct Place {
+  std::string file;  // source, or the module where the source is not known
+  std::string function;
+  unsigned line = 0;  // 0: not known
+  bool python = false;
+  bool library = false;      // not the program's own code
+  std::string text() const;  // train.py:57 train_step
+};
+
+class Places {
+ public:
+  Places(const heap::Reader& reader, heap::Symbols& symbols) : reader_(reader), symbols_(symbols) {}
+  // Innermost first; functions inlined into others are places of their own.
+  std::vector<Place> stack(uint32_t site);
+
+ private:
+  const std::vector<Place>& of_frame(uint32_t frame);
+
+  const heap::Reader& reader_;
+  heap::Symbols& symbols_;
+  std::unordered_map<uint32_t, std::vector<Place>> known_;
+};
+
+// Which place of a stack to name; the stack is not empty.
+size_t place_to_name(const std::vector<Place>& stack);
+
+}  // namespace plimsoll::diagnose

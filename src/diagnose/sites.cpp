@@ -1,0 +1,259 @@
+#include "diagnose/sites.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <numeric>
+
+#include "base/units.hpp"
+#include "diagnose/judgement.hpp"
+#include "verdict/series.hpp"
+
+namespace plimsoll::diagnose {
+namespace {
+
+constexpr uint64_t small = 64 << 10;  // what holds less than one sample in eight is not looked at
+
+// The sites of one process that name the same line.
+struct Group {
+  Place place;
+  std::vector<double> bytes;  // at each of the process's times
+  std::vector<uint32_t> sites;
+  std::vector<Place> stack;
+  float largest = 0;
+};
+
+double growth(const std::vector<double>& bytes) {
+  const size_t part = std::max<size_t>(1, bytes.size() / 4);
+  const auto mean = [&](size_t from) {
+    return std::accumulate(bytes.begin() + long(from), bytes.begin() + long(from + part), 0.0) / double(part);
+  };
+  return bytes.empty() ? 0 : mean(bytes.size() - part) - mean(0);
+}
+
+std::vector<verdict::Sample> samples(const std::vector<double>& times, const std::vector<double>& bytes,
+                                     double until) {
+  std::vector<verdict::Sample> out;
+  for (size_t i = 0; i < times.size() && i < bytes.size(); ++i)
+    if (times[i] <= until) out.push_back({times[i], bytes[i]});
+  return out;
+}
+
+// One line of a text file of moderate size.
+std::string source_line(const std::string& file, unsigned line) {
+  struct stat info;
+  if (line == 0 || file.empty() || file[0] != '/' || stat(file.c_str(), &info) != 0 ||
+      !S_ISREG(info.st_mode) || info.st_size > (16 << 20))
+    return {};
+  std::ifstream in(file);
+  std::string text;
+  for (unsigned i = 0; i < line; ++i)
+    if (!std::getline(in, text)) return {};
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  const size_t end = text.find_last_not_of(" \t\r");
+  return text.substr(begin, std::min<size_t>(end + 1 - begin, 120));
+}
+
+double rate_between(std::span<const float> bytes, const std::vector<double>& times) {
+  if (times.size() < 2 || times.back() <= times.front()) return 0;
+  const double last = bytes.size() == times.size() ? bytes.back() : 0,
+               first = bytes.empty() ? 0 : bytes.front();
+  return (last - first) / (times.back() - times.front());
+}
+
+class ProcessSites {
+ public:
+  ProcessSites(const heap::Profiled& process, heap::Symbols& symbols)
+      : process_(process), places_(*process.reader, symbols) {
+    for (const heap::LiveSite& live : process.held) held_[live.site] = &live;
+    for (uint32_t site = 1; site < process.series.sites(); ++site)
+      if (process.series.peak(site) >= float(small)) add(site);
+  }
+
+  void judge(const SiteOptions& options, SiteReport& report) {
+    std::vector<Group*> order;
+    for (auto& [key, group] : groups_) order.push_back(&group);
+    // Those that grew most are judged; what stands still needs no verdict of its own.
+    std::sort(order.begin(), order.end(),
+              [](const Group* a, const Group* b) { return growth(a->bytes) > growth(b->bytes); });
+    if (order.size() > options.most_sites) order.resize(options.most_sites);
+    for (const Group* group : order) report.sites.push_back(site_of(*group, options.until));
+  }
+
+  std::vector<HeldStack> stacks;
+
+ private:
+  void add(uint32_t number) {
+    std::vector<Place> stack = places_.stack(number);
+    if (stack.empty()) return;
+    const Place& place = stack[place_to_name(stack)];
+    Group& group = groups_[fmt::format("{}\n{}\n{}", place.file, place.line, place.function)];
+    const auto bytes = process_.series.bytes(number);
+    if (group.bytes.empty()) group.bytes.resize(process_.series.times().size());
+    for (size_t i = 0; i < bytes.size(); ++i) group.bytes[i] += bytes[i];
+    group.sites.push_back(number);
+    HeldStack held{process_.pid, stack, 0, 0, 0, 0, rate_between(bytes, process_.series.times())};
+    if (const auto live = held_.find(number); live != held_.end()) {
+      held.bytes = live->second->bytes, held.blocks = live->second->blocks;
+      held.allocated_bytes = live->second->allocated_bytes,
+      held.allocated_blocks = live->second->allocated_blocks;
+    }
+    if (float(held.bytes) >= group.largest) {
+      group.largest = float(held.bytes);
+      group.place = place;
+      group.stack = std::move(stack);
+    }
+    stacks.push_back(std::move(held));
+  }
+
+  Site site_of(const Group& group, double until) const {
+    Site site;
+    site.pid = process_.pid;
+    site.place = group.place;
+    site.stack = group.stack;
+    site.none_freed = true;
+    uint64_t oldest = 0;
+    for (const uint32_t number : group.sites) {
+      if (const auto live = held_.find(number); live != held_.end()) {
+        site.bytes += live->second->bytes;
+        site.blocks += live->second->blocks;
+        if (oldest == 0 || live->second->oldest < oldest) oldest = live->second->oldest;
+        if (live->second->freed_blocks > 0) site.none_freed = false;
+      }
+    }
+    if (oldest && oldest < process_.held_nanoseconds)
+      site.oldest_seconds = 1e-9 * double(process_.held_nanoseconds - oldest);
+    const std::vector<verdict::Sample> seen = samples(process_.series.times(), group.bytes, until);
+    site.verdict = verdict::judge(seen);
+    if (site.verdict.growing || site.verdict.kind == verdict::Kind::leak) {
+      // All of the rise counts here, not only the part that is sure to go on: shares are to add up.
+      verdict::Series series(seen.size());
+      for (const verdict::Sample& sample : seen) series.add(sample.time, uint64_t(sample.bytes));
+      site.rate = std::max(0.0, floor_slope(series, site.verdict.onset, until));
+    }
+    site.source = source_line(site.place.file, site.place.line);
+    return site;
+  }
+
+  const heap::Profiled& process_;
+  Places places_;
+  std::map<uint32_t, const heap::LiveSite*> held_;
+  std::map<std::string, Group> groups_;
+};
+
+std::string percent(double part, double whole) {
+  return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0);
+}
+
+}  // namespace
+
+const char* answer_name(Answer answer) {
+  switch (answer) {
+    case Answer::leak:
+      return "leak";
+    case Answer::filling:
+      return "filling";
+    case Answer::retained:
+      return "retained";
+    case Answer::no_leak:
+      return "no-leak";
+    case Answer::undecided:
+      break;
+  }
+  return "undecided";
+}
+
+SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols, const SiteOptions& options) {
+  SiteReport report;
+  for (const auto& process : collector.processes()) {
+    if (process->series.times().empty()) continue;
+    ProcessSites sites(*process, symbols);
+    sites.judge(options, report);
+    std::move(sites.stacks.begin(), sites.stacks.end(), std::back_inserter(report.stacks));
+    report.live_bytes += process->held_bytes();
+    const heap::Header& header = process->reader->header();
+    if (header.dropped > header.samples / 100)
+      report.notes.push_back(
+          fmt::format("process {}: {} of {} samples were lost because a table of the heap file was "
+                      "full; figures of its sites are too low",
+                      process->pid, format_count(header.dropped), format_count(header.samples)));
+    if (header.python && !header.python_frames)
+      report.notes.push_back(
+          fmt::format("process {}: frames of Python {}.{} are not read; its sites are native", process->pid,
+                      header.python >> 8, header.python & 255));
+  }
+  for (const std::string& trouble : collector.troubles()) report.notes.push_back(trouble);
+  if (!heap::Symbols::missing().empty()) report.notes.emplace_back(heap::Symbols::missing());
+
+  for (const Site& site : report.sites) report.live_rate += site.rate;
+  for (Site& site : report.sites) site.share = report.live_rate > 0 ? site.rate / report.live_rate : 0;
+  std::stable_sort(report.sites.begin(), report.sites.end(), [](const Site& a, const Site& b) {
+    return a.rate != b.rate ? a.rate > b.rate : a.bytes > b.bytes;
+  });
+  if (report.sites.size() > options.most_sites) report.sites.resize(options.most_sites);
+  std::sort(report.stacks.begin(), report.stacks.end(),
+            [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
+  if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
+  return report;
+}
+
+HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint) {
+  HeldMemory memory;
+  // Memory that was asked for and never touched is not there.
+  memory.live_heap = std::min(live_footprint, classes.anonymous);
+  memory.retained = classes.anonymous - memory.live_heap;
+  memory.mapped_file = classes.file;
+  memory.shared = classes.shared;
+  memory.stack = classes.stack;
+  memory.other = classes.other;
+  memory.pss = classes.sum();
+  return memory;
+}
+
+void answer(SiteReport& report, const verdict::Verdict& tree, const EpochsSeen& epochs,
+            const std::optional<HeldMemory>& before) {
+  switch (tree.kind) {
+    case verdict::Kind::no_leak:
+      report.answer = Answer::no_leak;
+      report.reason = "the memory of the tree does not grow without end";
+      return;
+    case verdict::Kind::undecided:
+      report.answer = Answer::undecided;
+      report.reason = "too little was seen to tell";
+      break;
+    case verdict::Kind::leak:
+      report.answer = Answer::leak;
+      report.reason = report.sites.empty() || report.sites.front().rate <= 0
+                          ? "the memory of the tree grows"
+                          : fmt::format("{} holds more and more", report.sites.front().place.text());
+      break;
+  }
+  // Growth that the live heap does not share is the allocator's. What else grows is told by its class.
+  if (tree.kind == verdict::Kind::leak && before && report.memory) {
+    const auto grown = [](uint64_t now, uint64_t then) { return now > then ? double(now - then) : 0.0; };
+    const double all = grown(report.memory->pss, before->pss),
+                 kept = grown(report.memory->retained, before->retained);
+    if (all > 0 && kept > 0.6 * all && report.live_rate < 0.4 * tree.rate) {
+      report.answer = Answer::retained;
+      report.reason = fmt::format(
+          "{} of the growth was freed by the program and is kept by the allocator; malloc_trim(0) would give "
+          "back up to "
+          "{}, and fewer arenas (MALLOC_ARENA_MAX=2) keep it from coming back",
+          percent(kept, all), format_bytes(report.memory->retained));
+      return;
+    }
+  }
+  if (report.answer == Answer::leak && epochs.any && epochs.first_end < 0) {
+    report.answer = Answer::filling;
+    report.reason =
+        "the first epoch is not over: this could be something kept once for each sample; it will be known "
+        "when the "
+        "second epoch has begun";
+  }
+}
+
+}  // namespace plimsoll::diagnose

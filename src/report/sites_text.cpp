@@ -1,0 +1,118 @@
+#include "report/sites_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/mask.hpp"
+#include "base/units.hpp"
+
+namespace plimsoll::report {
+namespace {
+
+constexpr size_t most_lines = 8;
+
+std::string name_of(const diagnose::Place& place) {
+  std::string where = place.file;
+  // The last two parts of the path tell enough in a line of text; the JSON has all of it.
+  if (const size_t slash = where.rfind('/'); slash != where.npos && slash > 0)
+    if (const size_t before = where.rfind('/', slash - 1); before != where.npos) where.erase(0, before + 1);
+  if (place.line) where += fmt::format(":{}", place.line);
+  if (!place.function.empty()) where += " in " + place.function;
+  return escape(where.substr(0, 160));
+}
+
+std::string blocks_of(const diagnose::Site& site) {
+  return fmt::format("{} block{}, oldest {}{}", format_count(site.blocks), site.blocks == 1 ? "" : "s",
+                     format_duration(site.oldest_seconds), site.none_freed ? ", none freed" : "");
+}
+
+std::string memory_table(const diagnose::HeldMemory& memory) {
+  std::string text = fmt::format("where the memory is ({} in all):\n", format_bytes(memory.pss));
+  const std::pair<const char*, uint64_t> rows[] = {{"live heap", memory.live_heap},
+                                                   {"kept by the allocator", memory.retained},
+                                                   {"mapped files", memory.mapped_file},
+                                                   {"shared memory", memory.shared},
+                                                   {"stacks", memory.stack},
+                                                   {"other", memory.other}};
+  for (const auto& [name, bytes] : rows)
+    if (bytes > 0)
+      text += fmt::format("  {:>9}  {:>3.0f} %  {}\n", format_bytes(bytes),
+                          100 * double(bytes) / double(memory.pss), name);
+  return text;
+}
+
+}  // namespace
+
+std::string fastest_site(const diagnose::SiteReport& report) {
+  if (report.sites.empty() || report.sites.front().rate <= 0) return {};
+  const diagnose::Site& site = report.sites.front();
+  return fmt::format("{:.0f} % of the growth is at {}{}{}", 100 * site.share, name_of(site.place),
+                     site.source.empty() ? "" : ": ", escape(site.source));
+}
+
+std::string sites_text(const diagnose::SiteReport& report) {
+  std::string text =
+      fmt::format("answer: {}: {}\n", diagnose::answer_name(report.answer), escape(report.reason));
+  if (report.memory) text += memory_table(*report.memory);
+  size_t shown = 0;
+  for (const diagnose::Site& site : report.sites) {
+    if (site.rate <= 0 || shown == most_lines) break;
+    if (shown++ == 0) text += "lines that hold more and more:\n";
+    text += fmt::format("  {:>3.0f} %  {}/min  {}  [{}]\n", 100 * site.share,
+                        format_bytes(uint64_t(60 * site.rate)), name_of(site.place),
+                        verdict::kind_name(site.verdict.kind));
+    if (!site.source.empty()) text += fmt::format("         {}\n", escape(site.source));
+    text += fmt::format("         holds {} in {}, process {}\n", format_bytes(site.bytes), blocks_of(site),
+                        site.pid);
+  }
+  if (shown == 0 && !report.sites.empty()) {
+    auto largest = report.sites;
+    std::sort(largest.begin(), largest.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    text += "no line grows; the largest:\n";
+    for (size_t i = 0; i < std::min<size_t>(largest.size(), 5); ++i)
+      text += fmt::format("  {:>9}  {}\n", format_bytes(largest[i].bytes), name_of(largest[i].place));
+  }
+  for (const std::string& note : report.notes) text += "note: " + escape(note) + "\n";
+  return text;
+}
+
+void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report) {
+  using Json = nlohmann::ordered_json;
+  json["answer"] = diagnose::answer_name(report.answer);
+  json["answer_reason"] = escape(report.reason);
+  Json sites = Json::array();
+  for (const diagnose::Site& site : report.sites) {
+    Json stack = Json::array();
+    for (const diagnose::Place& place : site.stack) stack.push_back(escape(place.text()));
+    sites.push_back({{"file", escape(site.place.file)},
+                     {"line", site.place.line ? Json(site.place.line) : Json(nullptr)},
+                     {"function", escape(site.place.function)},
+                     {"language", site.place.python ? "python" : "native"},
+                     {"source", escape(site.source)},
+                     {"bytes", site.bytes},
+                     {"blocks", site.blocks},
+                     {"bytes_per_second", site.rate},
+                     {"share", site.share},
+                     {"verdict", verdict::kind_name(site.verdict.kind)},
+                     {"oldest_seconds", site.oldest_seconds},
+                     {"none_freed", site.none_freed},
+                     {"pid", site.pid},
+                     {"stack", std::move(stack)}});
+  }
+  json["sites"] = std::move(sites);
+  json["live_bytes"] = report.live_bytes;
+  if (report.memory)
+    json["memory"] = {{"live_heap_bytes", report.memory->live_heap},
+                      {"retained_bytes", report.memory->retained},
+                      {"mapped_file_bytes", report.memory->mapped_file},
+                      {"shared_bytes", report.memory->shared},
+                      {"stack_bytes", report.memory->stack},
+                      {"other_bytes", report.memory->other},
+                      {"pss_bytes", report.memory->pss}};
+  else
+    json["memory"] = nullptr;
+}
+
+}  // namespace plimsoll::report

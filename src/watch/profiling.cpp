@@ -1,0 +1,73 @@
+#include "watch/profiling.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace plimsoll::watch {
+namespace {
+
+std::string folder_of(const std::string& out) {
+  if (out.empty()) return {};
+  const std::string parent = std::filesystem::path(out).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+double seconds_now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+}  // namespace
+
+Profiling::Profiling(const proc::Files& files, const ProfileOptions& options, const std::string& out)
+    : files_(files), collector_(folder_of(out), options.rate) {}
+
+void Profiling::sample(const observe::Snapshot& snapshot) {
+  collector_.look(snapshot.time);
+  if (snapshot.time >= next_memory_) read_memory(snapshot);
+}
+
+// smaps costs the kernel a walk over the page tables: at most two percent of the time are spent on it.
+void Profiling::read_memory(const observe::Snapshot& snapshot) {
+  const double begin = seconds_now();
+  heap::SmapsClassifier classifier;
+  size_t read = 0;
+  for (const observe::Process& process : snapshot.processes) {
+    if (process.zombie()) continue;
+    read += files_.each_line(process.id.pid, "smaps",
+                             [&](std::string_view line) { classifier.add_line(line); }) == proc::Read::ok;
+  }
+  next_memory_ = snapshot.time + std::max(1.0, 50 * (seconds_now() - begin));
+  if (read == 0 || classifier.classes().sum() == 0) return;
+  uint64_t live = 0;
+  for (const auto& process : collector_.processes())
+    if (!process->ended)
+      for (const heap::LiveSite& site : process->held) live += site.footprint;
+  const diagnose::HeldMemory now = diagnose::held_memory(classifier.classes(), live);
+  // The end of a program is not what it held.
+  if (memory_ && now.pss < memory_->pss / 2 && now.pss < first_memory_->pss) return;
+  memory_ = now;
+  if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
+}
+
+void Profiling::epoch(double time) {
+  if (epochs_.any && epochs_.first_end < 0) epochs_.first_end = time;
+  epochs_.any = true;
+}
+
+diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until) {
+  diagnose::SiteReport report = diagnose::judge_sites(collector_, symbols_, {.until = until});
+  report.memory = memory_;
+  diagnose::answer(report, tree, epochs_, first_memory_);
+  if (collector_.processes().empty())
+    report.notes.emplace_back(
+        "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "
+        "allocates next "
+        "to nothing");
+  return report;
+}
+
+}  // namespace plimsoll::watch

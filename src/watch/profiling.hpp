@@ -1,0 +1,44 @@
+// What `profile` adds to a watch: the collector of heap files, the memory of the tree by class, and the report on both.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnose/sites.hpp"
+#include "heap/collector.hpp"
+#include "heap/symbols.hpp"
+#include "observe/process.hpp"
+#include "platform/proc.hpp"
+
+namespace plimsoll::watch {
+
+struct ProfileOptions {
+  bool on = false;
+  uint64_t rate = heap::Collector::default_rate;
+};
+
+class Profiling {
+ public:
+  // The folder for heap files is made beside the run file where there is one.
+  Profiling(const proc::Files& files, const ProfileOptions& options, const std::string& out);
+
+  std::vector<std::pair<std::string, std::string>> environment() const { return collector_.environment(); }
+  void sample(const observe::Snapshot& snapshot);
+  void look(double time) { collector_.look(time); }
+  void epoch(double time);
+  // After the program has ended or while it runs.
+  diagnose::SiteReport report(const verdict::Verdict& tree, double until);
+
+ private:
+  void read_memory(const observe::Snapshot& snapshot);
+
+  const proc::Files& files_;
+  heap::Collector collector_;
+  heap::Symbols symbols_;
+  diagnose::EpochsSeen epochs_;
+  std::optional<diagnose::HeldMemory> first_memory_, memory_;
+  double next_memory_ = 0;
+};
+
+}  // namespace plimsoll::watch

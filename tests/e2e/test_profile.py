@@ -1,0 +1,188 @@
+"""plimsoll profile: the line that holds the memory, in Python and C++, however the program ends."""
+import glob
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+from watching import PLIMSOLL, SPECIMENS, Result, run_all
+
+if not os.path.exists(os.path.join(os.path.dirname(PLIMSOLL), "libplimsoll_heap.so")):
+    print("skipped: the library to preload is not built here")
+    sys.exit(77)
+
+# One leaking line of 200 kB, one that holds what it frees again, ends as asked.
+LEAK = """
+import os, signal, sys, time
+kept, cache = [], {}
+def handle(i):
+    kept.append(bytearray(200_000))  # the leak
+def scratch(i):
+    cache[i % 10] = [bytearray(50_000) for _ in range(20)]
+for i in range(int(sys.argv[2])):
+    handle(i)
+    scratch(i)
+    time.sleep(0.02)
+if sys.argv[1] == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1] == "_exit":
+    os._exit(3)
+"""
+LEAKING_LINE = next(i for i, line in enumerate(LEAK.split("\n"), 1) if "the leak" in line)
+STEPS = 300
+
+
+def pythons():
+    """One interpreter of each version from 3.9 to 3.13 that is here."""
+    found = {}
+    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")) + glob.glob("/usr/bin/python3.*")):
+        version = re.search(r"3\.(\d+)", path)
+        if version and 9 <= int(version[1]) <= 13 and not path.endswith("-config"):
+            found.setdefault(int(version[1]), path)
+    return found or {sys.version_info[1]: sys.executable}
+
+
+def profile(*arguments, timeout=300, **options):
+    done = subprocess.run([PLIMSOLL, "profile", "--quiet", "--json", "--interval", "100ms", "--rate", "128KiB", *map(str, arguments)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, **options)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def script(folder, text, name="train.py"):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(textwrap.dedent(text))
+    return path
+
+
+def check_leak(result, path, line, total):
+    json = result.json
+    site = json["sites"][0]
+    where = (site["file"], site["line"])
+    assert where == (path, line), f"{where} instead of {(path, line)}\n{result.err.decode()}"
+    assert 0.75 * total < site["bytes"] < 1.25 * total, (site["bytes"], total)
+    assert site["share"] > 0.8, json["sites"][:3]
+    assert json["verdict"] == "leak" and json["answer"] == "leak" and site["verdict"] == "leak", json
+    return site
+
+
+def test_every_python_however_it_ends():
+    ends = {"exit": 0, "kill": 137, "_exit": 3}
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        for i, (version, python) in enumerate(sorted(pythons().items())):
+            end = list(ends)[i % len(ends)]
+            result = profile("--", python, path, end, STEPS)
+            assert result.code == ends[end], result.err.decode()
+            site = check_leak(result, path, LEAKING_LINE, 200_000 * STEPS)
+            assert site["language"] == "python" and site["function"] == "handle", site
+            assert site["source"].startswith("kept.append("), site
+            assert any(f"{path}:" in frame and "<module>" in frame for frame in site["stack"]), site["stack"]
+            assert site["none_freed"], site
+            print(f"3.{version} ({end}): {site['bytes'] / 1e6:.1f} of {0.2 * STEPS:.1f} MB at line {site['line']}")
+
+
+def test_native_line():
+    result = profile("--", os.path.join(SPECIMENS, "heap_leak"))
+    line = int(re.search(rb"line (\d+)", result.out)[1])
+    site = result.json["sites"][0]
+    assert site["language"] == "native" and site["file"].endswith("heap_leak.cpp"), site
+    if site["line"] is not None:
+        assert site["line"] == line, site
+    assert "remember" in site["function"], site
+    assert result.json["answer"] == "leak", result.json
+
+
+def test_child_process_is_named():
+    program = """
+    import os, sys, time
+    kept = []
+    child = os.fork()
+    for i in range(250):
+        if child == 0:
+            kept.append(bytearray(200_000))  # the leak
+        time.sleep(0.02)
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("child", child)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, program)
+        result = profile("--", sys.executable, path)
+        line = next(i for i, text in enumerate(program.split("\n"), 1) if "the leak" in text)
+        site = check_leak(result, path, line, 250 * 200_000)
+        assert site["pid"] == int(re.search(rb"child (\d+)", result.out)[1]), site
+
+
+def test_record_of_a_killed_program_has_its_sites():
+    with tempfile.TemporaryDirectory() as folder:
+        path, run = script(folder, LEAK), os.path.join(folder, "run.db")
+        result = profile("--out", run, "--", sys.executable, path, "kill", STEPS)
+        assert result.code == 137
+        rows = sqlite3.connect(run).execute("SELECT stack, bytes, blocks FROM sites ORDER BY bytes DESC").fetchall()
+        assert any(f"{path}:{LEAKING_LINE} handle" in stack for stack, _, _ in rows[:2]), rows[:2]
+        report = subprocess.run([PLIMSOLL, "report", run, "--markdown", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert report.returncode != 0 or b"train.py" in report.stdout, report
+        assert not glob.glob(os.path.join(folder, "plimsoll-heap-*")), os.listdir(folder)
+
+
+def test_no_line_is_accused_without_a_leak():
+    program = """
+    import time
+    cache = {}
+    start = [bytearray(100_000) for _ in range(200)]
+    for i in range(400):
+        cache[i % 30] = [bytearray(30_000) for _ in range(30)]
+        time.sleep(0.02)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result = profile("--", sys.executable, script(folder, program))
+        json = result.json
+        assert json["answer"] in ("no-leak", "undecided"), json["answer"]
+        assert not [site for site in json["sites"] if site["verdict"] == "leak"], json["sites"]
+        memory = json["memory"]
+        parts = sum(value for key, value in memory.items() if key != "pss_bytes")
+        assert parts == memory["pss_bytes"], memory
+        assert 0.7 * 46e6 < memory["live_heap_bytes"] < 1.3 * 60e6, memory
+
+
+def test_a_program_that_spoils_its_file():
+    program = """
+    import glob, os, sys, time
+    kept = [bytearray(200_000) for _ in range(100)]
+    for path in glob.glob(os.environ["PLIMSOLL_HEAP"] + "/*.heap"):
+        with open(path, "r+b") as file:
+            file.seek(int(sys.argv[1]))
+            file.write(os.urandom(100_000))
+            if sys.argv[2] == "cut":
+                file.truncate(5000)
+    time.sleep(1)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, program)
+        for place, cut in [(0, "-"), (40, "-"), (4096 + (1 << 20), "-"), (4_000_000, "-")]:
+            result = profile("--", sys.executable, path, place, cut)
+            assert b"sites" in result.out, result.err.decode()  # it went on to the end
+            result.json["sites"]
+
+
+def test_static_program_is_said_to_be_out_of_reach():
+    compiler = shutil.which("cc")
+    if not compiler:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source = script(folder, '#include <unistd.h>\nint main(void) { sleep(1); return 0; }\n', "still.c")
+        program = os.path.join(folder, "still")
+        if subprocess.run([compiler, "-static", source, "-o", program], stderr=subprocess.DEVNULL).returncode:
+            return
+        result = profile("--", program)
+        assert result.code == 0 and b"static" in result.err, result.err.decode()
+
+
+run_all(dict(globals()))
