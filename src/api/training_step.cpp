@@ -14,7 +14,7 @@ ProgramOptions program_of(const TrainingStepOptions& o) {
   if (o.dim % o.heads != 0) fail_input("[TrainingStep] dim {} is not a multiple of {} heads", o.dim, o.heads);
   if (o.feed_forward < 0) fail_input("[TrainingStep] feed_forward {} is negative", o.feed_forward);
   ProgramOptions options;
-  options.shape = {.layers = o.layers,
+  options.model = {.layers = o.layers,
                    .heads = o.heads,
                    .dim = o.dim,
                    .ff = o.feed_forward > 0 ? o.feed_forward : 4 * o.dim,

@@ -1,4 +1,4 @@
-// The one small tree of errors. Library code throws; the command line prints one line and exits with `code`.
+// The error types of the program. Library code throws; the command line prints one line and exits with `code`.
 #pragma once
 #include <fmt/format.h>
 

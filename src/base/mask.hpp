@@ -1,5 +1,5 @@
-// What may be shown of a command line: secrets masked, control characters escaped. The list of what is masked
-// is in docs/watch.md.
+// Makes a command line safe to show: masks secrets and escapes control characters. docs/watch.md lists what
+// is masked.
 #pragma once
 #include <string>
 #include <string_view>

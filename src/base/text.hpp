@@ -1,4 +1,4 @@
-// Small pieces for reading the kernel's text files: fields, numbers, lines. Nothing here throws or allocates.
+// Helpers for reading the kernel's text files: fields, numbers, lines. Nothing here throws or allocates.
 #pragma once
 #include <charconv>
 #include <cstdint>

@@ -45,7 +45,7 @@ void check(const Config& config) {
     fail_input("--dim {} is not divisible by --heads {}; give a multiple", config.dim, config.heads);
 }
 
-GptShape Config::shape() const {
+ModelSpec Config::model() const {
   return {.layers = layers,
           .heads = heads,
           .dim = dim,

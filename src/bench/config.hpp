@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/gpt.hpp"
+#include "model/spec.hpp"
 
 namespace plimsoll::bench {
 
@@ -13,7 +13,7 @@ struct Config {
   std::string name;
   int64_t vocab, context, layers, heads, dim, batch;
 
-  GptShape shape() const;
+  ModelSpec model() const;
   // Floating-point operations of one training step: tokens x (6 x (12 L d^2 + V d) + 12 L T d), attention in
   // full.
   double flops() const;

@@ -29,10 +29,10 @@ int threads_for(const Options& options) {
 }
 
 // A recorded program in memory of its own, every page touched, with starting weights.
-class Model {
+class Loaded {
  public:
-  Model(const ProgramOptions& options, int threads, const std::string& gemm)
-      : backend(kernels::open_backend(gemm)),
+  Loaded(const ProgramOptions& options, int threads, const std::string& gemm, const std::string& isa)
+      : backend(kernels::open_backend(gemm, isa)),
         program(record(options)),
         plan(make_plan(*program.graph, threads)),
         pool(threads) {
@@ -45,8 +45,8 @@ class Model {
     auto* base = reinterpret_cast<std::byte*>(memory_.data());
     // The native product stays the table's own: the executor then need not know it was chosen.
     const kernels::GemmFunction product = backend.name == "native" ? nullptr : backend.run;
-    executor =
-        std::make_unique<Executor>(*program.graph, plan, pool, base, Executor::Options{.gemm = product});
+    executor = std::make_unique<Executor>(*program.graph, plan, pool, base,
+                                          Executor::Options{.kernels = backend.table, .gemm = product});
     for (const Parameter& parameter : program.model->parameters()) fill(parameter);
   }
 
@@ -60,7 +60,7 @@ class Model {
   // Optimiser state needs nothing: fresh pages are zero.
   void fill(const Parameter& parameter) {
     struct Context {
-      const Model* model;
+      const Loaded* loaded;
       const Parameter* parameter;
       int64_t count;
       int parts;
@@ -70,7 +70,7 @@ class Model {
     const Pool::Job job = [](const void* opaque, int part, int) {
       const auto& c = *static_cast<const Context*>(opaque);
       const Range range = split(c.count, part, c.parts, 1024);
-      initialise(*c.model->program.graph, *c.parameter, 1, c.model->executor->data(c.parameter->id),
+      initialise(*c.loaded->program.graph, *c.parameter, 1, c.loaded->executor->data(c.parameter->id),
                  range.begin, range.end - range.begin);
     };
     pool.run(job, &context, context.parts);
@@ -84,16 +84,16 @@ class Model {
 Training measure_training(const Config& config, const Options& options) {
   check(config);
   ProgramOptions wanted;
-  wanted.shape = config.shape();
+  wanted.model = config.model();
   wanted.adamw = {.weight_decay = .1f};
   wanted.generate = false;
   Training result;
   result.threads = threads_for(options);
-  const Cut cut = fast_cut(int(config.batch), 1, wanted.shape, result.threads);
+  const Cut cut = fast_cut(int(config.batch), 1, wanted.model, result.threads);
   wanted.batch = cut.micro_batch;
   wanted.lanes = cut.lanes;
   wanted.accumulate = int(config.batch) / cut.micro_batch;
-  Model model(wanted, result.threads, options.gemm);
+  Loaded model(wanted, result.threads, options.gemm, options.isa);
   Executor& run = *model.executor;
   const int64_t count = (*model.program.graph)[model.program.tokens].type.elements();
   uint64_t step = 0;
@@ -138,11 +138,11 @@ Training measure_training(const Config& config, const Options& options) {
 Generation measure_generation(const Config& config, const Options& options) {
   check(config);
   ProgramOptions wanted;
-  wanted.shape = config.shape();
+  wanted.model = config.model();
   wanted.train = false;
   Generation result;
   result.threads = threads_for(options);
-  Model model(wanted, result.threads, options.gemm);
+  Loaded model(wanted, result.threads, options.gemm, options.isa);
   Executor& run = *model.executor;
   const float* logits = run.data(model.program.logits);
   int32_t token = 0;

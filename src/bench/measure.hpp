@@ -15,7 +15,7 @@ struct Options {
   int threads = 0;  // 0: all cores
   double seconds =
       5;  // how long to measure; at least five steps, or one context of tokens, are made whatever it says
-  std::string gemm = "auto";
+  std::string gemm = "auto", isa = "auto";
 };
 
 struct Training {

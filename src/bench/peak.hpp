@@ -1,4 +1,4 @@
-// What the machine's matrix products reach at best: the yardstick a training step is held against.
+// Measures the peak speed of matrix products on this machine, with which training steps are compared.
 #pragma once
 #include "graph/pool.hpp"
 #include "kernels/gemm/backend.hpp"

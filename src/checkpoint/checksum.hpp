@@ -1,4 +1,4 @@
-// XXH3 with 128 bits, fed piece by piece; the text is the one `xxh128sum` prints.
+// 128-bit XXH3, computed incrementally. The text form is the one printed by `xxh128sum`.
 #pragma once
 #include <array>
 #include <cstddef>

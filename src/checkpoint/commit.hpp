@@ -1,5 +1,5 @@
-// The run folder as the store sees it: how a finished folder becomes a checkpoint, which checkpoints stay,
-// and what is swept away. Nothing here allocates after the constructor.
+// The run folder as used by the store: how a finished folder becomes a checkpoint, which checkpoints are
+// kept, and what is removed. Nothing here allocates after the constructor.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Finds checkpoints, proves them whole and loads them: what is loaded is what was saved, or nothing is.
+// Finds checkpoints, verifies that they are intact, and loads them completely or not at all.
 //
 //   WholeCheckpoint found = newest_whole(resolve(path));         // reads every byte; damaged ones are warned
 //   of build the model from found.state; then load(found.checkpoint, model_slots, optimizer_slots);

@@ -1,6 +1,6 @@
-// The manifest of a checkpoint: which files it has, their sizes, and a checksum for each of them, for each
-// header, for each tensor and for the manifest itself. docs/formats/checkpoint.md describes the same in
-// words.
+// The manifest of a checkpoint: its files, their sizes, and a checksum for each file, each
+// header, each tensor and the manifest itself. docs/formats/checkpoint.md describes the
+// format.
 #pragma once
 #include <array>
 #include <cstdint>

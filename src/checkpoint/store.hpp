@@ -1,5 +1,5 @@
-// Saves checkpoints into one run folder: durably, from memory set aside beforehand, keeping the last few and
-// the best.
+// Saves checkpoints into one run folder durably, from memory allocated in advance, and keeps the newest few
+// and the best.
 //
 //   CheckpointStore store("runs/small", resumed_step);    // locks the folder, sweeps what a crash left behind
 //   store.prepare(model, optimizer, 1 << 16, staging);    // everything save() needs is allocated here

@@ -93,25 +93,26 @@ void run() {
   generate ? report_generation(config) : report_training(config);
 }
 
-Command command(70, "bench", "measure training steps or generation on this machine",
-                "plimsoll bench --config nano --threads 2", [](Options& flags) {
-                  std::string names;
-                  for (const bench::Config& config : bench::configs())
-                    names += (names.empty() ? "" : ", ") + config.name;
-                  flags.value("--config", name, "one of " + names);
-                  flags.value("--layers", layers, "change the config: blocks");
-                  flags.value("--heads", heads, "attention heads");
-                  flags.value("--dim", dim, "channels, a multiple of the heads");
-                  flags.value("--context", context, "positions of a sequence");
-                  flags.value("--batch", batch, "sequences of a step");
-                  flags.value("--vocab", vocab, "different tokens");
-                  flags.value("--threads", options.threads, "threads to compute with; 0: all cores");
-                  flags.value("--seconds", options.seconds, "how long to measure");
-                  flags.value("--gemm", options.gemm, "matrix products: auto, native, onednn, cblas, plain");
-                  flags.flag("--generate", generate, "measure tokens a second of generation instead");
-                  flags.flag("--json", as_json, "print one JSON object");
-                  flags.run(run);
-                });
+Command command(
+    70, "bench", "measure training steps or generation on this machine",
+    "plimsoll bench --config nano --threads 2", [](Options& flags) {
+      std::string names;
+      for (const bench::Config& config : bench::configs()) names += (names.empty() ? "" : ", ") + config.name;
+      flags.value("--config", name, "one of " + names);
+      flags.value("--layers", layers, "change the config: blocks");
+      flags.value("--heads", heads, "attention heads");
+      flags.value("--dim", dim, "channels, a multiple of the heads");
+      flags.value("--context", context, "positions of a sequence");
+      flags.value("--batch", batch, "sequences of a step");
+      flags.value("--vocab", vocab, "different tokens");
+      flags.value("--threads", options.threads, "threads to compute with; 0: all cores");
+      flags.value("--seconds", options.seconds, "how long to measure");
+      flags.value("--gemm", options.gemm, "matrix products: auto, native, onednn, cblas, plain");
+      flags.value("--isa", options.isa, "kernels: auto, plain, avx2, avx512").from("PLIMSOLL_ISA");
+      flags.flag("--generate", generate, "measure tokens a second of generation instead");
+      flags.flag("--json", as_json, "print one JSON object");
+      flags.run(run);
+    });
 
 }  // namespace
 }  // namespace plimsoll::cli::bench_command

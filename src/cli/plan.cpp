@@ -65,7 +65,7 @@ void print_sweep(const Settings& settings, int vocab, const Speed& speed) {
 void run() {
   Settings settings = resolve(sources);
   const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
-  const Speed speed = measure_speed();
+  const Speed speed = measure_speed(settings.isa);
   if (sweep) return print_sweep(settings, vocab, speed);
   const Way way = way_for(settings, vocab, speed);
   apply(way, settings);

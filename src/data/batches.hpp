@@ -1,4 +1,4 @@
-// Which windows make a step's batch, and which an evaluation: both functions of a number alone.
+// Selects the windows of a training batch and of an evaluation; both are functions of one number.
 #pragma once
 #include <cstdint>
 #include <optional>

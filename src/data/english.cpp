@@ -1,6 +1,7 @@
-// The embedded corpus: English sentences with number agreement (also across relative clauses and places),
-// negation, the future, questions, commands and joined clauses. The vocabulary is small on purpose: the small
-// preset sees only 640,000 characters in its 10,000 iterations and should come close to the floor in them.
+// The embedded corpus: English sentences with number agreement (also across relative clauses and
+// prepositional phrases), negation, the future tense, questions, commands and compound sentences. The
+// vocabulary is deliberately small: the small preset sees only 640,000 characters in its 10,000 iterations
+// and should get close to the entropy floor.
 #include "data/grammar.hpp"
 
 namespace plimsoll {

@@ -1,6 +1,6 @@
-// A probabilistic grammar compiled to a deterministic automaton over characters. Because the automaton knows
-// the exact probability of every next character, the lowest loss any model can reach on its text is a number,
-// not a guess.
+// A probabilistic grammar compiled to a deterministic automaton over characters. The automaton knows the
+// exact probability of every next character, so the lowest loss that any model can reach on its text is known
+// exactly.
 #pragma once
 #include <cstdint>
 #include <span>

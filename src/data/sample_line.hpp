@@ -1,5 +1,5 @@
-// One line of JSON as a sample: {"text": "…", "auth_weight": 0.1, "prov_entropy": 6.5}. Read where it lies: nothing is
-// copied, nothing allocated, nothing thrown.
+// Parses one line of JSON as a sample: {"text": "…", "auth_weight": 0.1, "prov_entropy": 6.5}. It is parsed
+// in place, without copying, allocating or throwing.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -1,5 +1,5 @@
-// The training samples of a corpus as one endless stream of tokens: epoch after epoch, each in another order, out of a
-// shuffle buffer. A place in the stream is a number of tokens; that is the whole cursor.
+// The training samples of a corpus as one endless stream of tokens: epoch after epoch, each in a different
+// order, drawn from a shuffle buffer. A position in the stream is a number of tokens, which is the whole cursor.
 #pragma once
 #include "data/sample_corpus.hpp"
 #include "data/shuffle_buffer.hpp"

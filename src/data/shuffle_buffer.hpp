@@ -1,5 +1,5 @@
-// A shuffle in bounded memory: of the items waiting, a random one goes next. Every item comes exactly once an epoch, in
-// an order that the seed and the epoch decide; drawing the same number again from a restarted epoch rebuilds it.
+// A shuffle in bounded memory: every item occurs exactly once per epoch, in an order determined by the seed
+// and the epoch. Drawing the same number of items again from the start of the epoch restores the buffer.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Text to tokens and back. A tokenizer is a value: it is saved with the model and compared on resume.
+// Converts text to tokens and back. A tokenizer is a value: it is saved with the model and compared on resume.
 #pragma once
 #include <array>
 #include <cstdint>

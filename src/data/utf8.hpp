@@ -1,4 +1,4 @@
-// UTF-8, strictly: no overlong forms, no surrogates, nothing beyond U+10FFFF, nothing cut short.
+// Strict UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF, no truncated characters.
 #pragma once
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
-// Which process of a tree grows: the one that takes ground it never held before, or whose floor rises over
-// the second half of its life. What was large from the start, what swings, and what merely waits for its
-// children is not it.
+// Finds the process of a tree that grows: the one that most exceeds the memory it held more than two seconds
+// ago, or whose floor rises most over the second half of its life. A process that was large from the start,
+// fluctuates, or only waits for its children is not chosen.
 #pragma once
 #include <array>
 #include <cstdint>

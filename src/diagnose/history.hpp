@@ -1,5 +1,5 @@
-// What was seen of every process over the whole watch, in bounded memory: a thinned series each, sums for
-// groups of alike siblings, and only counts for those that came and went.
+// The history of every process during a watch in bounded memory: a thinned series for each, sums for groups
+// of similar siblings, and only counts for short-lived processes.
 #pragma once
 #include <cstdint>
 #include <map>

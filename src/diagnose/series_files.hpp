@@ -1,4 +1,4 @@
-// Recorded memory series from files people already have: CSV, JSON lines, mprof `.dat`, psrecord logs,
+// Reads recorded memory series from common file formats: CSV, JSON lines, mprof `.dat`, psrecord logs,
 // Prometheus range queries.
 #pragma once
 #include <string>

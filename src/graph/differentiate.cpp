@@ -32,6 +32,7 @@ struct Backward::State {
         out.push_back(original);
       }
     }
+    const List::BlockScope block(list, node.block);
     list.emit_into(node.op, in, out, node.name + "'");
     return again[id];
   }
@@ -85,6 +86,7 @@ void differentiate(List& list, Gradients& gradients, const std::function<bool(Va
     for (ValueId id : node.out) reached |= gradients.of.contains(id);
     if (!reached) continue;
     Backward rule(state, list, node);
+    const List::BlockScope block(list, rule.node_.block);
     rule.node_.op->backward(rule);
   }
 }

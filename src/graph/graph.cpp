@@ -63,7 +63,7 @@ std::vector<ValueId> List::emit(std::shared_ptr<const Op> op, std::vector<ValueI
   const auto outputs = op->infer(types_of(graph_, in));
   for (size_t i = 0; i < outputs.size(); ++i)
     out.push_back(graph_.value(i == 0 ? name : name + "." + std::to_string(i), outputs[i], role));
-  nodes_.push_back({std::move(name), std::move(op), std::move(in), out});
+  nodes_.push_back({std::move(name), std::move(op), std::move(in), out, block_});
   return out;
 }
 
@@ -76,7 +76,7 @@ void List::emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std:
     if (graph_[out[i]].type.elements() != wanted[i].elements())
       fail("[{}] {}: output {} is {}, {} expected", op->name(), name, i, graph_[out[i]].type.shape.text(),
            wanted[i].shape.text());
-  nodes_.push_back({std::move(name), std::move(op), std::move(in), std::move(out)});
+  nodes_.push_back({std::move(name), std::move(op), std::move(in), std::move(out), block_});
 }
 
 }  // namespace plimsoll

@@ -42,10 +42,13 @@ struct Value {
   int64_t offset = 0;
 };
 
+constexpr int no_block = -1;
+
 struct Node {
   std::string name;
   std::shared_ptr<const Op> op;
   std::vector<ValueId> in, out;
+  int block = no_block;  // the block of the model it belongs to, backward and recomputed nodes included
 };
 
 class Graph;
@@ -69,6 +72,19 @@ class List {
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
 
+  // The block of the nodes emitted while the scope lives.
+  class BlockScope {
+   public:
+    BlockScope(List& list, int block) : list_(list), before_(list.block_) { list.block_ = block; }
+    ~BlockScope() { list_.block_ = before_; }
+    BlockScope(const BlockScope&) = delete;
+    BlockScope& operator=(const BlockScope&) = delete;
+
+   private:
+    List& list_;
+    int before_;
+  };
+
   size_t loop_end = 0;
   int repeats = 1;
   int lanes = 1;  // at most `repeats`
@@ -77,6 +93,7 @@ class List {
   Graph& graph_;
   std::string name_;
   std::vector<Node> nodes_;
+  int block_ = no_block;
 };
 
 class Graph {
@@ -84,6 +101,8 @@ class Graph {
   ValueId value(std::string name, Type type, Role role, Keep keep = Keep::touched);
   // A window of `type` into `base`, starting at element `offset`.
   ValueId view(ValueId base, int64_t offset, Type type, std::string name);
+  // Changes how long a value keeps its bytes.
+  void keep(ValueId id, Keep keep) { values_[static_cast<size_t>(id)].keep = keep; }
   List& list(std::string name);
 
   const Value& operator[](ValueId id) const { return values_[static_cast<size_t>(id)]; }

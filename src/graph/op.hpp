@@ -45,12 +45,23 @@ struct Write {
   bool adds(const Moment& now) const { return add || (first_replaces && now.round > 0); }
 };
 
+// What kind of work a node is: how its time is predicted, and whether the backward pass should make its result again
+// rather than keep it.
+enum class Cost : uint8_t {
+  product,    // matrix products; output 0 is the result, a row for each row of A
+  attention,  // products with a softmax between them
+  function,  // norms and activations: output 0 follows from one pass over the inputs and is cheap to make again
+  memory,    // sums, masks, gathers and updates: bound by reading and writing
+  exchange  // waits for others (lanes, machines); its time is not a matter of arithmetic
+};
+
 class Op {
  public:
   virtual ~Op() = default;
   virtual const char* name() const = 0;
   // Types of the outputs; throws Error naming the op where the inputs do not fit.
   virtual std::vector<Type> infer(std::span<const Type> in) const = 0;
+  virtual Cost cost() const { return Cost::memory; }
   // Emits the nodes that turn gradients of the outputs into gradients of the inputs.
   virtual void backward(Backward&) const { fail("[{}] has no backward rule", name()); }
   // Input whose bytes output i may take over if that input dies here, or -1.

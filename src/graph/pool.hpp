@@ -1,5 +1,5 @@
-// One pool of threads. The caller takes part; parts are claimed one at a time, so a thread that the system has put
-// aside holds up at most the part it has begun. Idle threads spin for a bounded time, then sleep.
+// The thread pool. The calling thread takes part. Parts are claimed one at a time, so a thread that is
+// descheduled delays at most the part it is working on. Idle threads spin for a bounded time, then sleep.
 #pragma once
 #include <atomic>
 #include <cstdint>

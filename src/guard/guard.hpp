@@ -1,5 +1,5 @@
-// The guard's judgement: readings in, a level out. No clock, no files, no allocation: the same readings give
-// the same levels.
+// The decisions of the guard: takes readings and returns a level. It uses no clock and no files and allocates
+// nothing; the same readings give the same levels.
 //
 //   Guard guard(policy);
 //   guard.can_shrink(true);                       // what is guarded listens

@@ -1,5 +1,5 @@
-// What the guard wants: where the lines are, how long things may last. Pure numbers; docs/guard.md says why
-// each default is what it is, policy_settings.hpp how people set them.
+// The policy of the guard: its thresholds and times. docs/guard.md explains the defaults, policy_settings.hpp
+// how they are set.
 #pragma once
 #include <cstdint>
 #include <optional>

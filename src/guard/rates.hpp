@@ -1,5 +1,5 @@
-// How fast use rises: over the last few polls, to act in time, and over half a minute by its floor, to
-// predict.
+// Estimates how fast use rises: over the last few readings, to act in time, and by its minimum over half a
+// minute, to predict.
 #pragma once
 #include <array>
 #include <cstddef>

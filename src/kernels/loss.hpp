@@ -1,4 +1,4 @@
-// Cross-entropy of rows of logits, in place: in training the logits become their own gradient.
+// Cross-entropy of rows of logits, in place: in training the logits are replaced by their own gradient.
 #pragma once
 #include <cstdint>
 

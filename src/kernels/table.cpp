@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/error.hpp"
+
 namespace plimsoll::kernels {
 
 namespace baseline {
@@ -38,5 +40,13 @@ std::span<const Table* const> available() {
 }
 
 const Table& best() { return *available().front(); }
+
+const Table& table_of(std::string_view isa) {
+  if (isa == "auto") return best();
+  const std::string_view name = isa == "plain" ? "baseline" : isa;
+  for (const Table* table : available())
+    if (table->name == name && table != &reference_table) return *table;
+  fail_input("--isa {}: this processor does not have it; use --isa auto", isa);
+}
 
 }  // namespace plimsoll::kernels

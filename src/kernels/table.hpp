@@ -2,6 +2,7 @@
 // against it. `best()` is chosen once, by what the processor can do.
 #pragma once
 #include <span>
+#include <string_view>
 
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
@@ -34,5 +35,7 @@ extern const Table reference_table;
 // The tables this processor can run, fastest first, the reference last.
 std::span<const Table* const> available();
 const Table& best();
+// The table of an instruction set: auto (the best), plain, avx2 or avx512. InputError where this processor has none.
+const Table& table_of(std::string_view isa);
 
 }  // namespace plimsoll::kernels

@@ -1,4 +1,4 @@
-// Who may read: the address to listen on, which Host headers are ours, and the token.
+// Access control: the address to listen on, the accepted Host headers, and the token.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Serving a run while it goes on. A small process of its own reads the run's record and answers; the run itself only
-// writes that record, as it does anyway. Nothing a reader does can cost it memory, an allocation, a lock or its life.
+// Serves a run while it is in progress. A small separate process reads the record of the run and answers requests; the
+// run only writes that record, as it does anyway. No client can cost the run memory, an allocation, a lock, or end it.
 //
 //   live::Companion server(options.serve);       // first: before threads and before much memory
 //   say(server.url());

@@ -1,5 +1,5 @@
-// The head of an HTTP request, parsed strictly and without allocation: what is not exactly right is refused with the
-// status that says why. Everything points into the text given.
+// Parses the head of an HTTP request strictly and without allocation. Malformed requests are refused with the
+// appropriate status. All views point into the given text.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -1,5 +1,5 @@
-// The current state as Prometheus text: stable names with their units, bounded labels. docs/live.md lists them; a test
-// compares.
+// Formats the current state as Prometheus text with stable names, units and bounded labels. docs/live.md
+// lists them; a test compares the two.
 #pragma once
 #include <string>
 #include <string_view>

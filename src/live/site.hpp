@@ -1,4 +1,4 @@
-// What is served: fixed paths over one record, followed while it grows. No path of a request reaches the file system.
+// Serves fixed paths over one record, followed while it grows. No part of a request reaches the file system.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -1,4 +1,4 @@
-// The distrust loss of a sample's provenance, and the weights it gives to samples' cross-entropy (docs/distrust.md).
+// The distrust loss of a sample's provenance, and the weights it gives to cross-entropies (docs/distrust.md).
 #pragma once
 #include <span>
 

@@ -1,49 +1,51 @@
 #include "model/program.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "loss/head.hpp"
+#include "model/families.hpp"
 
 namespace plimsoll {
 namespace {
 
 int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
   return options.loss_rows > 0 ? std::min(options.loss_rows, rows)
-                               : fast_loss_rows(rows, options.shape.vocab);
+                               : fast_loss_rows(rows, options.model.vocab);
 }
 
-HeadLogits head_of(List& list, const Gpt& model) {
+HeadLogits head_of(List& list, const Model& model) {
   return
       [&list, &model](ValueId hidden, const std::string& name) { return model.logits(list, hidden, name); };
 }
 
-// Which forward values the backward pass makes again.
-std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Graph& graph, const List& list) {
+// Which forward values the backward pass makes again. A block's own values are those that nothing outside of it reads:
+// they can be made from its inputs.
+std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Model& model, const List& list) {
   if (options.recompute == Recompute::nothing) return {};
-  std::vector<bool> again(graph.values().size());
-  const int64_t whole = options.recompute == Recompute::cheap ? 0
-                        : options.recompute_blocks < 0        ? options.shape.layers
-                                                              : options.recompute_blocks;
+  const Graph& graph = list.graph();
+  const int whole = options.recompute == Recompute::cheap ? 0
+                    : options.recompute_blocks < 0        ? model.blocks()
+                                                          : options.recompute_blocks;
+  std::vector<bool> again(graph.values().size()), leaves(graph.values().size());
+  std::vector<int> made_in(graph.values().size(), no_block);
   for (const Node& node : list.nodes()) {
-    if (!node.name.starts_with("h.")) continue;
-    const bool cheap =
-        node.name.ends_with(".ln_1") || node.name.ends_with(".ln_2") || node.name.ends_with(".gelu");
-    const bool leaves = node.name.ends_with(".mlp.proj") || node.name.ends_with(".mlp.proj.residual");
-    const bool inside = std::atoll(node.name.c_str() + 2) < whole && !leaves;
-    if (cheap) again[static_cast<size_t>(node.out[0])] = true;
-    if (inside)
-      for (ValueId id : node.out) again[static_cast<size_t>(id)] = true;
+    for (ValueId id : node.in)
+      if (made_in[size_t(graph.owner(id))] != node.block) leaves[size_t(graph.owner(id))] = true;
+    for (ValueId id : node.out) made_in[size_t(id)] = node.block;
   }
-  return [again](ValueId id) {
-    return static_cast<size_t>(id) < again.size() && again[static_cast<size_t>(id)];
-  };
+  for (const Node& node : list.nodes()) {
+    if (node.block == no_block) continue;
+    if (node.op->cost() == Cost::function) again[size_t(node.out[0])] = true;
+    if (node.block < whole)
+      for (ValueId id : node.out) again[size_t(id)] = again[size_t(id)] || !leaves[size_t(id)];
+  }
+  return [again](ValueId id) { return size_t(id) < again.size() && again[size_t(id)]; };
 }
 
 void record_training(Program& program, const ProgramOptions& options) {
   Graph& graph = *program.graph;
-  const Gpt& model = *program.model;
-  const int64_t B = options.batch, T = options.shape.context;
+  const Model& model = *program.model;
+  const int64_t B = options.batch, T = options.model.context;
   List& list = graph.list("train");
   program.train = static_cast<int>(graph.lists().size()) - 1;
   list.repeats = options.accumulate;
@@ -51,8 +53,8 @@ void record_training(Program& program, const ProgramOptions& options) {
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 
-  const ValueId hidden = model.hidden(list, program.tokens, B, T, options.dropout);
-  const auto again = recomputed(options, graph, list);
+  const ValueId hidden = model.hidden(list, {program.tokens, B, T, options.dropout});
+  const auto again = recomputed(options, model, list);
   const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
   Gradients gradients;
@@ -104,7 +106,7 @@ void record_training(Program& program, const ProgramOptions& options) {
     program.second_moment.push_back(
         graph.value(value.name + ".v", value.type, Role::optimiser, Keep::forever));
     ops::AdamWOptions adamw = options.adamw;
-    if (!parameter.matrix) adamw.weight_decay = 0;
+    if (!parameter.decays()) adamw.weight_decay = 0;
     std::vector<ValueId> in = {program.gradients[i]};
     if (options.clip > 0) in.push_back(program.clip);
     list.emit_into(ops::adamw(adamw, options.clip > 0), in,
@@ -119,17 +121,17 @@ Program record(const ProgramOptions& options) {
   Program program;
   program.graph = std::make_unique<Graph>();
   Graph& graph = *program.graph;
-  program.model = std::make_unique<Gpt>(graph, options.shape);
-  const Gpt& model = *program.model;
+  program.model = make_model(graph, options.model);
+  const Model& model = *program.model;
   if (options.train) record_training(program, options);
   if (options.evaluate_batch > 0) {
-    const int64_t B = options.evaluate_batch, T = options.shape.context;
+    const int64_t B = options.evaluate_batch, T = options.model.context;
     List& list = graph.list("evaluate");
     program.evaluate = static_cast<int>(graph.lists().size()) - 1;
     program.evaluate_tokens =
         graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
     program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
-    const ValueId hidden = model.hidden(list, program.evaluate_tokens, B, T, 0);
+    const ValueId hidden = model.hidden(list, {program.evaluate_tokens, B, T});
     emit_head(list, head_of(list, model), hidden,
               {program.evaluate_tokens, program.evaluate_losses, no_value, loss_rows(options, B * T), 1},
               nullptr);
@@ -140,11 +142,8 @@ Program record(const ProgramOptions& options) {
     program.generate = static_cast<int>(graph.lists().size()) - 1;
     program.token = graph.value("g.token", {{1}, DType::i32}, Role::input, Keep::from_start);
     const ValueId hidden = model.hidden_cached(list, program.token);
-    program.logits = graph.value("g.logits", {{1, options.shape.vocab}}, Role::activation, Keep::to_end);
-    std::vector<ValueId> in = {hidden, model.head()};
-    if (options.shape.head_bias) in.push_back(model.head_bias());
-    list.emit_into(ops::linear({.transposed = true, .bias = options.shape.head_bias}), in, {program.logits},
-                   "g.logits");
+    program.logits = model.logits(list, hidden, "g.logits");
+    graph.keep(program.logits, Keep::to_end);
     list.loop_end = list.nodes().size();
   }
   return program;

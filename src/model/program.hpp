@@ -6,19 +6,13 @@
 
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
-#include "model/gpt.hpp"
+#include "model/model.hpp"
+#include "model/recompute.hpp"
 
 namespace plimsoll {
 
-// What the backward pass makes again instead of keeping, cheapest first.
-enum class Recompute : uint8_t {
-  nothing,
-  cheap,  // LayerNorm and GELU outputs
-  blocks  // everything inside a block but its input: one more forward pass of those blocks, cheap in the others
-};
-
 struct ProgramOptions {
-  GptShape shape;
+  ModelSpec model;
   int64_t batch = 1;   // sequences of one micro-batch
   int accumulate = 1;  // micro-batches of a step
   int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
@@ -36,7 +30,7 @@ struct ProgramOptions {
 
 struct Program {
   std::unique_ptr<Graph> graph;
-  std::unique_ptr<Gpt> model;
+  std::unique_ptr<Model> model;
   std::vector<ValueId> first_moment, second_moment;             // as model->parameters()
   int train = -1, evaluate = -1, generate = -1;                 // list numbers
   ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm

@@ -1,4 +1,4 @@
-// Which running process looks like training, by what it does: memory, processor, libraries it has mapped,
+// Finds the running process that looks most like training, judged by memory, CPU time, mapped libraries and
 // children.
 #pragma once
 #include <string>

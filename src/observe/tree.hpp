@@ -1,5 +1,5 @@
-// Which processes belong to the watched tree. A member stays one through exec, reparenting and the death of
-// its parents; a pid that comes back with another start time is somebody else.
+// Determines which processes belong to the watched tree. A process remains a member after exec, reparenting
+// and the death of its parents; a reused pid with another start time is another process.
 #pragma once
 #include <array>
 #include <vector>

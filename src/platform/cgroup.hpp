@@ -1,5 +1,5 @@
-// The memory limit a control group puts on a process: version 1 and 2, nested groups, namespaces, containers
-// without files.
+// Reads the memory limit that a control group imposes on a process: versions 1 and 2, nested groups,
+// namespaces, containers without control group files.
 #pragma once
 #include <cstdint>
 #include <optional>

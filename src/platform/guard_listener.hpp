@@ -1,5 +1,5 @@
-// The other end: how a program of ours hears what `plimsoll guard` asks of it and answers. docs/guard.md has
-// the messages.
+// The client side of `plimsoll guard`: how a program receives its requests and replies. docs/guard.md
+// describes the messages.
 //
 //   GuardListener listener;                      // by PLIMSOLL_SOCKET; silent where nobody guards
 //   while (auto level = listener.next())         // "shrink", "warn", "ok", ...

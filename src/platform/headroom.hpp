@@ -1,6 +1,6 @@
-// How much is left before the kernel acts: of every memory limit above a process - its control groups of
-// version 1 and 2, all their parents, the machine - the one nearest to being reached. Page cache that the
-// kernel would give back is not use.
+// How much memory is left before the kernel acts: of all memory limits above a process (its control groups of
+// version 1 and 2, all their parents, the machine), the one closest to being reached. Reclaimable page cache
+// does not count as used.
 //
 //   Headroom headroom(files, pid);      // opens what there is
 //   Headroom::State now = headroom.read();  // a few system calls, no allocation

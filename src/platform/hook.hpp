@@ -1,4 +1,4 @@
-// A command of the user's, run through the shell when something happens and not waited for.
+// Runs a user's command through the shell when something happens, without waiting for it.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Pressure stall information: the share of time tasks waited for memory.
+// Pressure stall information: the share of time in which tasks waited for memory.
 #pragma once
 #include <optional>
 #include <string_view>

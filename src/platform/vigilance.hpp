@@ -1,5 +1,5 @@
-// What a process needs that must act when memory runs out: its own pages locked, its turn at once, and not
-// to be the one the kernel kills. Each as far as permissions allow.
+// Prepares a process that must act when memory runs out: locks its pages, raises its priority, and asks the
+// kernel not to kill it, each as far as permissions allow.
 #pragma once
 
 namespace plimsoll::platform {

@@ -1,5 +1,5 @@
-// Follows a run file while it is written: each call gives what was added since the one before, a bounded number of
-// rows at a time, in one short read transaction.
+// Follows a run file while it is written: each call returns the rows added since the previous one, a bounded
+// number at a time, in one short read transaction.
 //
 //   RunTail tail("run.db");
 //   for (RunTail::News news; (news = tail.next()).rows > 0;) show(news);

@@ -1,6 +1,6 @@
-// SQLite's memory: one mapping of fixed size with a buddy allocator over it, so that the record's memory is
-// bounded and known, and malloc is never called for it. Pages of the database cache come from a pool inside
-// the same mapping.
+// The memory of SQLite: one mapping of fixed size with a buddy allocator, so that the memory of the record is
+// bounded and malloc is never called for it. The pages of the database cache come from a pool inside the same
+// mapping.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Keeps the run file below its bound: old samples are thinned, sixteen neighbours of one series at a time,
-// keeping the rows that hold the minimum and the maximum of each of its two measures. Each pass thins what
-// the passes before have left, so resolution falls with age and no extreme is ever lost. Work is done in
-// slices, a little at every commit.
+// Keeps the run file below its size bound by thinning out old samples: of every sixteen consecutive rows of a
+// series, the rows with the minimum and maximum of each of its two measures are kept. Each pass thins what
+// earlier passes left, so resolution decreases with age and no extreme is lost. The work is done in small
+// slices, one at every commit.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How two runs differ: what they need at the floor and at most, how fast they are, where the loss ended.
+// Compares two runs: memory at the floor and at the peak, speed, and final loss.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Writes JSON as text, quickly: tables of numbers would be slow and large as a tree of objects.
+// Writes JSON directly as text, because large tables of numbers would be slow as a tree of objects.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// The memory of a run as a picture: phases, the band of the trend, the curve, its floor, the line, spikes.
+// The memory chart of a run as SVG: phases, the band of the trend, the curve, its floor, the line, spikes.
 #include <fmt/format.h>
 
 #include <algorithm>

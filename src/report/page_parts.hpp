@@ -1,5 +1,5 @@
-// The page's parts as the build embeds them (cmake/embed_page.cmake), each with its hash for a
-// content-security-policy. `charts` is dygraphs, empty where the build did not find it.
+// The parts of the page as embedded by the build (cmake/embed_page.cmake), each with its hash for the content
+// security policy. `charts` is dygraphs; it is empty if the build did not find it.
 #pragma once
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// Charts made of characters: blocks and braille where the terminal speaks UTF-8, plain ASCII elsewhere.
+// Charts made of characters: blocks and braille if the terminal supports UTF-8, otherwise ASCII.
 #pragma once
 #include <cstddef>
 #include <span>

@@ -1,4 +1,4 @@
-// The memory of every process at the same moments, so that they can be stacked.
+// The memory of every process at common points in time, so that it can be stacked.
 #pragma once
 #include <cstdint>
 #include <vector>

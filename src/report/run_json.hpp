@@ -1,4 +1,4 @@
-// A run as JSON: everything the page shows, down-sampled so that minima and maxima survive
+// A run as JSON: everything the page shows, down-sampled while keeping minima and maxima
 // (docs/formats/report-json.md).
 //
 //   std::string all = run_json(read_run_data("run.db"));

@@ -1,5 +1,5 @@
-// Text of a record as it may be shown. A record can be written by anyone: what came in masked and escaped is masked
-// and escaped again, which changes nothing where it was.
+// Makes the text of a record safe to show. Anyone can write a record, so text is masked and escaped again,
+// which does not change text that was already masked and escaped.
 #pragma once
 #include <string>
 #include <string_view>

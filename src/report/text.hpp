@@ -1,4 +1,4 @@
-// A run or a comparison in words: for a terminal with plots made of characters, as Markdown, and its memory as CSV.
+// A run or a comparison as text: for a terminal with character plots, as Markdown, and its memory as CSV.
 #pragma once
 #include <string>
 

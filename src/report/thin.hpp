@@ -1,5 +1,5 @@
-// Fewer points that look the same: of every stretch of time the rows that hold its least and its greatest values
-// stay, as they are.
+// Reduces the number of points without changing the appearance: each interval of time keeps the rows with its
+// smallest and largest values, unchanged.
 #pragma once
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What is drawn beside the memory of a run: its low-water floor, the straight line the verdict fits to it with the
-// band in which that line lies at 95 %, and the spikes that stand out.
+// What is drawn with the memory of a run: its floor, the line the verdict fits to it with its 95 % band, and
+// the highest spikes.
 #pragma once
 #include <vector>
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -39,6 +40,22 @@ Settings with(Settings settings, const Way& way) {
   return settings;
 }
 
+// Work a second of one thread. Packing the weight costs as much as some ten rows of the product.
+double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
+  switch (op.cost()) {
+    case Cost::product:
+      return speed.products / (1 + 12 / double(out[0].shape[0]));
+    case Cost::attention:
+      return speed.products / 1.3;
+    case Cost::exchange:  // what lanes cost is in the factor of the whole step
+      return std::numeric_limits<double>::infinity();
+    case Cost::function:
+    case Cost::memory:
+      break;
+  }
+  return speed.others;
+}
+
 // A way with its bytes and predicted time filled in.
 Way measured(Way way, const Settings& settings, int vocab, int threads, const Speed& speed, Effort effort) {
   const PlannedRun run = plan_run(with(settings, way), vocab, threads, way.staging, effort);
@@ -51,14 +68,8 @@ Way measured(Way way, const Settings& settings, int vocab, int threads, const Sp
     std::vector<Type> in, out;
     for (ValueId id : node.in) in.push_back(graph[id].type);
     for (ValueId id : node.out) out.push_back(graph[id].type);
-    const std::string_view name = node.op->name();
-    const bool product = name.starts_with("linear") && name != "linear_bias";
-    // Packing the weight costs as much as some ten rows of the product.
-    const double rows = product ? double(name == "linear_weight" ? out[0].shape[0] : in[0].shape[0]) : 1;
-    const double rate = product || name.starts_with("attention")
-                            ? speed.products / (product ? 1 + 12 / rows : 1.3)
-                            : speed.others;
-    seconds += node.op->work(in, out) / rate * (n < list.loop_end ? list.repeats : 1);
+    seconds +=
+        node.op->work(in, out) / rate_of(*node.op, out, speed) * (n < list.loop_end ? list.repeats : 1);
   }
   // Threads that meet at every node wait for each other at every node.
   way.seconds = seconds / threads / (way.lanes > 1 ? 0.97 : 0.93);
@@ -67,8 +78,8 @@ Way measured(Way way, const Settings& settings, int vocab, int threads, const Sp
 
 }  // namespace
 
-Speed measure_speed() {
-  const kernels::Table& table = kernels::best();
+Speed measure_speed(const std::string& isa) {
+  const kernels::Table& table = kernels::table_of(isa);
   constexpr int64_t m = 128, n = 256, k = 128;
   std::vector<float> a(m * k, .5f), b(k * n, .25f), c(m * n), scratch(kernels::gemm_scratch_floats);
   const double product = best_seconds([&] {
@@ -141,7 +152,7 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads, const Sp
     const int blocks = (settings.layers * quarter + 3) / 4;
     if (recomputes.back().blocks != blocks) recomputes.push_back({Recompute::blocks, blocks});
   }
-  const int64_t tokens = options.batch * options.shape.context;
+  const int64_t tokens = options.batch * options.model.context;
   std::vector<Way> found;
   for (int micro : divisors(settings.batch)) {
     if (micro > options.batch) continue;

@@ -18,7 +18,7 @@ struct Speed {
   double products = 0;  // floating-point operations a second of one thread's matrix products
   double others = 0;    // "work" a second of one thread's other nodes
 };
-Speed measure_speed();
+Speed measure_speed(const std::string& isa);
 
 struct Way {
   int micro_batch = 1, lanes = 1;

@@ -1,4 +1,6 @@
 // The curve of memory against predicted time, as a picture for choosing a line.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/units.hpp"

@@ -66,7 +66,7 @@ void describe_run(Progress& progress, const Settings& s, const Runtime& runtime,
                   const kernels::Backend& gemm, const std::string& folder) {
   progress.note(fmt::format(
       "Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} parameters",
-      s.preset, s.layers, s.heads, s.dim, s.ff, s.context, runtime.program.model->shape().vocab,
+      s.preset, s.layers, s.heads, s.dim, s.ff, s.context, runtime.program.model->spec().vocab,
       s.tied ? "tied" : "untied", format_count(runtime.program.model->count())));
   const auto floor = corpus.floor(s.context);
   progress.note(fmt::format("Data: {}{}", corpus.description(),

@@ -1,4 +1,4 @@
-// Whether a run fits what is left, asked before it starts; and the guard's policy as the settings mean it.
+// Checks before the start whether a run fits into memory, and derives the guard's policy from the settings.
 #pragma once
 #include <cstdint>
 #include <optional>

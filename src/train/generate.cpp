@@ -10,8 +10,8 @@ namespace plimsoll {
 Generator::Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_text)
     : runtime_(runtime),
       tokenizer_(tokenizer),
-      context_(static_cast<size_t>(runtime.program.model->shape().context)),
-      candidates_(static_cast<size_t>(runtime.program.model->shape().vocab)) {
+      context_(static_cast<size_t>(runtime.program.model->spec().context)),
+      candidates_(static_cast<size_t>(runtime.program.model->spec().vocab)) {
   text_.reserve(static_cast<size_t>(longest_text) * 4 + 64);
 }
 

@@ -1,4 +1,4 @@
-// The guard of a run as JSON: {"level":…,"limit_bytes":…,"actions":[…],"stopped":…}.
+// The actions of a run's guard as JSON: {"level":…,"limit_bytes":…,"actions":[…],"stopped":…}.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

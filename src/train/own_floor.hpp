@@ -1,5 +1,5 @@
-// The trainer's own memory, step by step, and whether its floor rises. There should be nothing to see; what there is gets
-// judged by the same function as any other program's.
+// Tracks the trainer's own memory step by step and whether its floor rises. It should not; if it does, it is
+// judged by the same function as any other program.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-// What people watch while a run trains: on a terminal a line rewritten in place with, where there is room, how loss and
-// memory went; one plain line every so many iterations elsewhere. Works in fixed buffers: following a run allocates nothing.
+// Shows the progress of a run: on a terminal a status view with the history of loss and memory if there is
+// room, otherwise one plain line every few iterations. Uses fixed buffers and allocates nothing.
 #pragma once
 #include <array>
 #include <cstddef>

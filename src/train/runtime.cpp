@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/units.hpp"
+#include "model/families.hpp"
+#include "train/model_spec.hpp"
 
 namespace plimsoll {
 namespace {
@@ -46,36 +48,27 @@ int fast_lanes(int repeats, uint64_t parameters, int threads) {
   return 1;
 }
 
-Cut fast_cut(int batch, int accumulate, const GptShape& shape, int threads) {
-  Graph graph;
-  const uint64_t parameters = Gpt(graph, shape).count();
+Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
+  const uint64_t parameters = parameter_count(model);
   // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
-  const int64_t in_lanes = 256, together = shape.dim <= 512 ? 512 : 1024;
+  const int64_t in_lanes = 256, together = model.dim <= 512 ? 512 : 1024;
   Cut cut;
   for (int micro = batch; micro >= 1; --micro) {
     if (batch % micro) continue;
     const int lanes = fast_lanes(batch / micro * accumulate, parameters, threads);
-    if (lanes > 1 && (micro == 1 || micro * shape.context <= in_lanes)) return {micro, lanes};
-    if (micro * shape.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
+    if (lanes > 1 && (micro == 1 || micro * model.context <= in_lanes)) return {micro, lanes};
+    if (micro * model.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
   }
   return cut;
 }
 
 ProgramOptions program_options(const Settings& s, int vocab) {
   ProgramOptions o;
-  o.shape = {.layers = s.layers,
-             .heads = s.heads,
-             .dim = s.dim,
-             .ff = s.ff,
-             .context = s.context,
-             .vocab = vocab,
-             .tied = s.tied,
-             .head_bias = s.head_bias,
-             .positions = s.positions};
+  o.model = model_spec(s, vocab);
   // A step is batch x accumulate windows, computed micro_batch at a time.
   const int threads = thread_count(s);
   const Cut cut = s.micro_batch > 0 ? Cut{s.micro_batch, s.lanes}
-                                    : fast_cut(s.batch, s.accumulate, o.shape, s.lanes == 1 ? 1 : threads);
+                                    : fast_cut(s.batch, s.accumulate, o.model, s.lanes == 1 ? 1 : threads);
   o.batch = cut.micro_batch;
   o.accumulate = s.accumulate * s.batch / static_cast<int>(o.batch);
   o.lanes =
@@ -102,8 +95,7 @@ int thread_count(const Settings& settings) {
 
 bool saves_in_background(const ProgramOptions& options) {
   constexpr uint64_t largest_copy = 64 << 20;
-  Graph graph;
-  return Gpt(graph, options.shape).count() * 12 <= largest_copy;
+  return parameter_count(options.model) * 12 <= largest_copy;
 }
 
 PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool staging, Effort effort) {
@@ -121,7 +113,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
       pool_(threads),
       memory_(mapping_for(plan.total, extras.fits)),
       executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()),
-               {.gemm = gemm.run}) {
+               {.kernels = gemm.table, .gemm = gemm.run}) {
   constexpr uint64_t least_saving = 1 << 20;
   others_.reserve(extras.smaller.size());
   uint64_t above = plan.total;
@@ -139,7 +131,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
       fail("[runtime] two plans of the same model keep different things for ever");
     above = place.total;
     Executor runs(*next.graph, place, pool_, reinterpret_cast<std::byte*>(memory_.data()),
-                  {.gemm = gemm.run});
+                  {.kernels = gemm.table, .gemm = gemm.run});
     others_.push_back({std::move(next), std::move(place), std::move(runs)});
   }
 }

@@ -24,7 +24,7 @@ struct Cut {
 // processor's caches: beyond some hundred tokens a micro-batch gains nothing and the step slows down on memory; wide
 // models need more to pay for reading their weights. Lanes meet once a step instead of at every node, at the price of
 // gradients of their own: for models whose gradients are small.
-Cut fast_cut(int batch, int accumulate, const GptShape& shape, int threads);
+Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
 // The most lanes worth having for `repeats` micro-batches of such a model.
 int fast_lanes(int repeats, uint64_t parameters, int threads);
 // The program a run with these settings records. `vocab` comes from the data.

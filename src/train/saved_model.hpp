@@ -1,4 +1,4 @@
-// A model out of a checkpoint, ready to sample or evaluate: parameters only, no training memory.
+// A model loaded from a checkpoint for sampling or evaluation: parameters only, no training memory.
 #pragma once
 #include "train/run_folder.hpp"
 #include "train/runtime.hpp"

@@ -21,17 +21,6 @@ std::string dividing_heads(int dim, int heads) {
 
 }  // namespace
 
-uint64_t parameters(const Settings& s, int vocab) {
-  auto d = static_cast<uint64_t>(s.dim), f = static_cast<uint64_t>(s.ff), v = static_cast<uint64_t>(vocab);
-  uint64_t norm = 2 * d;
-  uint64_t attention = d * 3 * d + 3 * d + d * d + d;
-  uint64_t feed_forward = d * f + f + f * d + d;
-  uint64_t block = norm + attention + norm + feed_forward;
-  uint64_t head = (s.tied ? 0 : d * v) + (s.head_bias ? v : 0);
-  return v * d + static_cast<uint64_t>(s.positions) * d + static_cast<uint64_t>(s.layers) * block + norm +
-         head;
-}
-
 void validate(const Settings& s) {
   preset(s.preset);
   for (const Setting& setting : settings_table()) check(setting, s, setting.name);

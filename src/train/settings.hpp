@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/program.hpp"
+#include "model/recompute.hpp"
 
 namespace plimsoll {
 
@@ -38,7 +38,7 @@ struct Settings {
 
   // Machine.
   int threads = 0;  // 0: all cores
-  std::string gemm = "auto";
+  std::string gemm = "auto", isa = "auto";
   std::string memory;   // a size or a percentage; empty: no line drawn
   int micro_batch = 0;  // windows computed at once, a divisor of batch; 0: chosen
   int lanes = 0;        // micro-batches side by side, a thread each; 0: chosen

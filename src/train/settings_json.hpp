@@ -1,4 +1,4 @@
-// Settings as they are saved with a run.
+// Settings as JSON, the form in which they are saved with a run.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

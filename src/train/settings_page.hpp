@@ -1,4 +1,4 @@
-// The settings as people read them: the tables of docs/configuration.md.
+// Generates the tables of docs/configuration.md from the settings.
 #pragma once
 #include <string>
 

@@ -67,6 +67,8 @@ const Setting table[] = {
     {"Machine", "threads", &Settings::threads, "N", "threads to compute with; 0: all cores", 0, 4096, change},
     {"Machine", "gemm", &Settings::gemm, "auto|native|onednn|cblas|plain", "who multiplies matrices", 0, 0,
      change},
+    {"Machine", "isa", &Settings::isa, "auto|plain|avx2|avx512",
+     "instruction set of the kernels; auto: the best this processor has", 0, 0, change},
     {"Machine", "memory", &Settings::memory, "SIZE",
      "memory the whole process may use, like 200MB or 50% of the machine's; empty: no line", 0, 0, change},
     {"Machine", "micro_batch", &Settings::micro_batch, "N",

@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "model/program.hpp"
 #include "train/settings.hpp"
 
 namespace plimsoll {

@@ -1,5 +1,5 @@
-// What a run must remember besides its tensors: settings, tokenizer, data, and the few numbers that move. As text it
-// is `state.json` of a checkpoint and `run.json` of a run folder.
+// What a run must remember besides its tensors: settings, tokenizer, data, and a few counters. As text it is
+// `state.json` of a checkpoint and `run.json` of a run folder.
 #pragma once
 #include <cstdint>
 #include <limits>

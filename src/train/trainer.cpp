@@ -155,7 +155,7 @@ std::optional<Way> draw_line(Start& start) {
   }
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
   const Way way = choose(settings, start.state.vocab, thread_count(settings), budget,
-                         process_overhead(OwnMemory().resident()), measure_speed());
+                         process_overhead(OwnMemory().resident()), measure_speed(settings.isa));
   apply(way, settings);
   return way;
 }
@@ -166,7 +166,7 @@ Trainer::Trainer(Start start, bool json, live::Companion* server)
       corpus_(corpus_for(start_)),
       batches_(*corpus_, settings_.seed, settings_.batch * settings_.accumulate, settings_.context,
                batching()),
-      gemm_(kernels::open_backend(settings_.gemm)),
+      gemm_(kernels::open_backend(settings_.gemm, settings_.isa)),
       way_(draw_line(start_)),
       policy_(guard_policy(settings_)),
       options_(program_options(settings_, start_.state.vocab)),

@@ -1,5 +1,5 @@
-// The low-water floor of a series: one low value for each of a few dozen equal stretches of time, each longer
-// than the saw-tooth that rides on it, and the spikes that stand above it.
+// The floor of a series: one low value for each of a few dozen equal intervals of time, each longer than the
+// period of any saw-tooth, and the spikes above it.
 #pragma once
 #include <span>
 #include <vector>

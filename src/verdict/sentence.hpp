@@ -1,4 +1,4 @@
-// A verdict in one sentence for a tired reader.
+// A verdict in one plain sentence.
 #pragma once
 #include <string>
 

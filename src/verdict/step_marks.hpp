@@ -1,4 +1,4 @@
-// When which step was reached, in bounded memory: every other mark goes whenever the bound is reached.
+// When each step was reached, in bounded memory: every other mark is dropped whenever the bound is reached.
 #pragma once
 #include <cmath>
 #include <vector>

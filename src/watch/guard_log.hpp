@@ -1,5 +1,5 @@
-// What the guard did: a line for people at once, an event in the run file, an entry of the JSON at the end.
-// Nothing here allocates while watching.
+// Reports each action of the guard: as a message, as an event in the run file, and as an entry in the final
+// JSON. Nothing here allocates while monitoring.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// `plimsoll guard`: launches or attaches, looks at what is left of memory, and acts on the whole tree before
-// the kernel does.
+// `plimsoll guard`: launches or attaches to a program, monitors how much memory is left, and acts on the
+// whole tree before the kernel does.
 #pragma once
 #include <string>
 #include <vector>

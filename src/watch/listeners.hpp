@@ -1,5 +1,5 @@
-// Programs that have said `listen` on the socket: whom a guard tells its level, and who may be asked to give
-// memory back. The messages are described in docs/guard.md.
+// The programs that have sent `listen` to the socket: they are notified of levels and can be asked to release
+// memory. docs/guard.md describes the messages.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Passes one output stream of a watched program on, byte for byte and in order, and shows it to a reader on
+// Forwards one output stream of a watched program byte for byte and in order, and passes it to a reader on
 // the way.
 #pragma once
 #include <poll.h>

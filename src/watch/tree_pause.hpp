@@ -1,5 +1,5 @@
-// Stops a whole process tree and lets it go on. Children are stopped before their parents, in passes until
-// one finds nobody new: what has a stop pending cannot fork, so then nobody has escaped.
+// Stops and continues a whole process tree. Children are stopped before their parents, in passes until one
+// finds no new process. A process with a pending stop cannot fork, so at that point none has escaped.
 #pragma once
 #include <vector>
 

@@ -13,7 +13,7 @@ using testing_support::Session;
 
 ProgramOptions model(bool weighted) {
   ProgramOptions o;
-  o.shape = {.layers = 2, .heads = 2, .dim = 12, .ff = 24, .context = 7, .vocab = 19};
+  o.model = {.layers = 2, .heads = 2, .dim = 12, .ff = 24, .context = 7, .vocab = 19};
   o.batch = 4;
   o.clip = 1;
   o.weighted = weighted;
@@ -75,7 +75,7 @@ TEST(WeightedLoss, GradientsAreThoseOfTheWeightedLoss) {
     const auto& parameters = s.program.model->parameters();
     // Wide weights: with those of a fresh model a norm bends so much that differences say little.
     for (const Parameter& parameter : parameters)
-      for (int64_t e = 0; parameter.matrix && e < (*s.program.graph)[parameter.id].type.elements(); ++e)
+      for (int64_t e = 0; parameter.decays() && e < (*s.program.graph)[parameter.id].type.elements(); ++e)
         s.executor->data(parameter.id)[e] *= 20;
     weighted_step(s, weight);
     for (size_t p = 0; p < parameters.size(); ++p) {

@@ -33,7 +33,7 @@ ProgramOptions options_for(const json& stored, int64_t batch, int accumulate) {
   const json &model = stored.at("model"), &optimizer = stored.at("optimizer");
   const bool tied = model.at("tied");
   ProgramOptions o;
-  o.shape = {.layers = model.at("layers"),
+  o.model = {.layers = model.at("layers"),
              .heads = model.at("heads"),
              .dim = model.at("dim"),
              .ff = model.at("ff"),

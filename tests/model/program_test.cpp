@@ -14,7 +14,7 @@ using testing_support::Session;
 
 ProgramOptions odd_model() {
   ProgramOptions o;
-  o.shape = {.layers = 2,
+  o.model = {.layers = 2,
              .heads = 4,
              .dim = 40,
              .ff = 160,
@@ -109,7 +109,7 @@ TEST(Program, LanesAddUpToTheWholeBatch) {
 
 TEST(Program, RecomputingChangesNoBitAndTakesLessMemory) {
   ProgramOptions options = odd_model();
-  options.shape.layers = 4;
+  options.model.layers = 4;
   options.dropout = .1f;
   Session kept(options);
   uint64_t before = kept.plan.total;
@@ -171,12 +171,12 @@ TEST(Program, ThePlanIsWithinTwoPercentOfItsBound) {
 TEST(Program, GenerationWithACacheAgreesWithEvaluation) {
   for (bool tied : {false, true}) {
     ProgramOptions options = odd_model();
-    options.shape.tied = tied;
-    options.shape.head_bias = !tied;
+    options.model.tied = tied;
+    options.model.head_bias = !tied;
     options.evaluate_batch = 1;
     Session s(options);
     for (uint64_t i = 0; i < 20; ++i) s.step(i);
-    const int64_t T = options.shape.context;
+    const int64_t T = options.model.context;
     std::vector<int32_t> tokens(static_cast<size_t>(T) + 1);
     for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = int32_t(i * 7 % 65);
     std::vector<double> expected;

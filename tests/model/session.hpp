@@ -54,7 +54,7 @@ struct Session {
   // One step on tokens drawn from (step, row): the same whatever the split into micro-batches.
   float step(uint64_t step, float lr = 1e-3f) {
     const Type type = (*program.graph)[program.tokens].type;
-    const int64_t vocab = program.model->shape().vocab, n = type.elements();
+    const int64_t vocab = program.model->spec().vocab, n = type.elements();
     executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3},
                   [&](int micro, int lane) {
                     const CounterRng rng(step, Stream::windows);

@@ -24,6 +24,7 @@ class AttentionBackward final : public Op {
  public:
   explicit AttentionBackward(Heads heads) : heads_(heads) {}
   const char* name() const override { return "attention_backward"; }
+  Cost cost() const override { return Cost::attention; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {in[0]}; }
   double work(std::span<const Type> in, std::span<const Type>) const override {
     return 6. * double(in[0].elements()) * double(heads_.T);
@@ -55,6 +56,7 @@ class Attention final : public Op {
  public:
   explicit Attention(Heads heads) : heads_(heads) {}
   const char* name() const override { return "attention"; }
+  Cost cost() const override { return Cost::attention; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     const int64_t C = in[0].shape[1] / 3;
     if (in[0].shape[0] != heads_.B * heads_.T || in[0].shape[1] % 3 || C % heads_.H)
@@ -97,6 +99,7 @@ class AttentionCached final : public Op {
  public:
   AttentionCached(int64_t T, int64_t H) : T_(T), H_(H) {}
   const char* name() const override { return "attention_cached"; }
+  Cost cost() const override { return Cost::attention; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     const int64_t C = in[0].shape[1] / 3;
     return {{{1, C}}, {{T_, C}}, {{T_, C}}};

@@ -1,4 +1,4 @@
-// How a dropout mask is named: by run, step, place in the model and row. Masks are never stored.
+// Identifies a dropout mask by run, step, place in the model and row. Masks are never stored.
 #pragma once
 #include "base/random.hpp"
 #include "graph/op.hpp"

@@ -10,6 +10,7 @@ constexpr int64_t gelu_grain = 1024;
 class GeluBackward final : public Op {
  public:
   const char* name() const override { return "gelu_backward"; }
+  Cost cost() const override { return Cost::function; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {in[0]}; }
   int in_place(int) const override { return 1; }
   double work(std::span<const Type> in, std::span<const Type>) const override {
@@ -27,6 +28,7 @@ class GeluBackward final : public Op {
 class Gelu final : public Op {
  public:
   const char* name() const override { return "gelu"; }
+  Cost cost() const override { return Cost::function; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {in[0]}; }
   int in_place(int) const override { return 0; }
   double work(std::span<const Type> in, std::span<const Type>) const override {

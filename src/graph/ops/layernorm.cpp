@@ -14,6 +14,7 @@ class LayerNormBackward final : public Op {
  public:
   explicit LayerNormBackward(bool addend) : addend_(addend) {}
   const char* name() const override { return "layernorm_backward"; }
+  Cost cost() const override { return Cost::function; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     return {in[1], {{groups(in[1].shape[0]), 2 * in[1].shape[1]}}};
   }
@@ -65,6 +66,7 @@ class LayerNormFold final : public Op {
 class LayerNorm final : public Op {
  public:
   const char* name() const override { return "layernorm"; }
+  Cost cost() const override { return Cost::function; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     if (in[0].shape.rank() != 2 || in[1].elements() != in[0].shape[1] || in[2].elements() != in[0].shape[1])
       fail("[layernorm] x {} with gain {} and bias {}; [N, C], [C], [C] expected", in[0].shape.text(),

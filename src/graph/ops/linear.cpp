@@ -26,6 +26,7 @@ class Product : public Op {
   struct Dims {
     int64_t m, n, k;
   };
+  Cost cost() const override { return Cost::product; }
   virtual Dims dims(const Type* in, const Type* out) const = 0;
   double work(std::span<const Type> in, std::span<const Type> out) const override {
     const Dims d = dims(in.data(), out.data());

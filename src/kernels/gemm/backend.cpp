@@ -17,13 +17,15 @@ bool prefill(const Gemm& g) {
   return true;
 }
 
-Backend open_backend(std::string_view name) {
+Backend open_backend(std::string_view name, std::string_view isa) {
+  const Table& table = table_of(isa);
   if (name == "auto" || name == "native")
-    return {"native", std::string("native ") + best().name, best().gemm};
-  if (name == "plain") return {"plain", "plain loops", reference_table.gemm};
+    return {"native", std::string("native ") + table.name, table.gemm, &table};
+  if (name == "plain") return {"plain", "plain loops", reference_table.gemm, &table};
   if (name == "onednn" || name == "cblas") {
     Backend backend = name == "onednn" ? onednn_backend() : cblas_backend();
     if (!backend.run) fail_input("--gemm {}: {}; install it or use --gemm native", name, backend.description);
+    backend.table = &table;
     return backend;
   }
   fail_input("--gemm '{}' is unknown; use one of auto, native, onednn, cblas, plain", name);

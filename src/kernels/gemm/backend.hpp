@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/gemm.hpp"
+#include "kernels/table.hpp"
 
 namespace plimsoll::kernels {
 
@@ -13,10 +13,12 @@ struct Backend {
   std::string name;         // native, onednn, cblas, plain
   std::string description;  // "native avx512", "oneDNN 2.6.3 (libdnnl.so.2)"
   GemmFunction run = nullptr;
+  const Table* table = nullptr;  // the kernels of everything else; null: the best this processor runs
 };
 
-// The backend called `name` ("auto": native). InputError where it is unknown or its library cannot be opened.
-Backend open_backend(std::string_view name);
+// The backend called `name` ("auto": native) beside the kernels of `isa`. InputError where one of them is unknown or
+// cannot be had here.
+Backend open_backend(std::string_view name, std::string_view isa = "auto");
 // Names of the backends that can be opened here, best first.
 std::vector<std::string> backend_names();
 

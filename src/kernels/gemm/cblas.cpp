@@ -34,9 +34,10 @@ Backend cblas_backend() {
       void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
       if (!handle) continue;
       sgemm = reinterpret_cast<Sgemm>(dlsym(handle, "cblas_sgemm"));
-      if (sgemm) return Backend{"cblas", std::string("cblas (") + library + ")", run};
+      if (sgemm) return Backend{"cblas", std::string("cblas (") + library + ")", run, nullptr};
     }
-    return Backend{"cblas", "no library with cblas_sgemm is installed (OpenBLAS, BLIS, MKL)", nullptr};
+    return Backend{"cblas", "no library with cblas_sgemm is installed (OpenBLAS, BLIS, MKL)", nullptr,
+                   nullptr};
   }();
   return backend;
 }

@@ -30,9 +30,9 @@ Backend onednn_backend() {
       void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
       if (!handle) continue;
       sgemm = reinterpret_cast<Sgemm>(dlsym(handle, "dnnl_sgemm"));
-      if (sgemm) return Backend{"onednn", std::string("oneDNN (") + library + ")", run};
+      if (sgemm) return Backend{"onednn", std::string("oneDNN (") + library + ")", run, nullptr};
     }
-    return Backend{"onednn", "oneDNN is not installed (libdnnl)", nullptr};
+    return Backend{"onednn", "oneDNN is not installed (libdnnl)", nullptr, nullptr};
   }();
   return backend;
 }

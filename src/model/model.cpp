@@ -1,0 +1,43 @@
+#include "model/model.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "base/random.hpp"
+
+namespace plimsoll {
+
+ValueId Model::add(std::string name, Shape shape, Parameter::Kind kind, float spread, int block) {
+  const Storage storage = spec_.storage ? spec_.storage(name, block) : Storage{};
+  const ValueId id = graph_.value(std::move(name), {shape, storage.dtype}, Role::parameter, Keep::forever);
+  parameters_.push_back({id, kind, block, storage.frozen, spread});
+  return id;
+}
+
+uint64_t Model::count() const {
+  uint64_t sum = 0;
+  for (const Parameter& p : parameters_) sum += static_cast<uint64_t>(graph_[p.id].type.elements());
+  return sum;
+}
+
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+                int64_t count) {
+  uint64_t stream = seed;
+  for (char c : graph[parameter.id].name) stream = mix64(stream * 131 + static_cast<unsigned char>(c));
+  const CounterRng rng(stream, Stream::weights);
+  if (!parameter.decays() || parameter.spread == 0) {
+    for (int64_t i = 0; i < count; ++i) data[first + i] = parameter.kind == Parameter::Kind::gain ? 1.f : 0.f;
+    return;
+  }
+  // Box-Muller: the pair (2p, 2p + 1) shares one draw of 64 bits.
+  for (int64_t i = first; i < first + count; ++i) {
+    const uint64_t bits = rng.bits(static_cast<uint64_t>(i / 2));
+    const float u = static_cast<float>((bits >> 40) + 1) * 0x1p-24f,
+                v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
+    const float radius = parameter.spread * std::sqrt(-2 * std::log(u)),
+                angle = 2 * std::numbers::pi_v<float> * v;
+    data[i] = radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,73 @@
+// What a family of models is: parameters in a graph, and the nodes of a forward pass, of logits, and of one token of
+// generation. Everything else (loss, backward pass, optimizer, memory) is made from those nodes.
+//
+//   Graph graph;
+//   auto model = make_model(graph, {.family = "gpt2", .layers = 2});   // families.hpp
+//   ValueId h = model->hidden(list, {tokens, B, T});                    // [B T, C]
+//   ValueId y = model->logits(list, h, "logits");                       // [B T, V]
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "model/spec.hpp"
+
+namespace plimsoll {
+
+struct Parameter {
+  // What it is in the model: embeddings and matrices decay and start from a normal distribution, biases start at zero
+  // and gains at one.
+  enum class Kind : uint8_t { embedding, matrix, bias, gain };
+
+  ValueId id;  // its name, shape and dtype are the value's
+  Kind kind = Kind::matrix;
+  int block = no_block;
+  bool frozen = false;
+  float spread = 0;  // standard deviation at the start of embeddings and matrices
+
+  bool decays() const { return kind == Kind::embedding || kind == Kind::matrix; }
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // Rows of tokens: each has T inputs and the target of the last.
+  struct Windows {
+    ValueId tokens;  // [B, T+1] i32
+    int64_t B, T;
+    float dropout = 0;
+  };
+  // The final hidden states [B T, C]. Nodes of a block are emitted in a List::BlockScope of its number.
+  virtual ValueId hidden(List& list, const Windows& windows) const = 0;
+  // Logits [rows, V] of hidden states [rows, C].
+  virtual ValueId logits(List& list, ValueId hidden, const std::string& name) const = 0;
+  // The hidden state [1, C] of one token [1] at Moment::position. What it remembers of earlier positions lies in values
+  // of its own making, kept with Keep::list.
+  virtual ValueId hidden_cached(List& list, ValueId token) const = 0;
+
+  // In the order they are saved in.
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const ModelSpec& spec() const { return spec_; }
+  virtual int blocks() const { return static_cast<int>(spec_.layers); }
+  uint64_t count() const;  // numbers in all parameters
+
+ protected:
+  Model(Graph& graph, const ModelSpec& spec) : graph_(graph), spec_(spec) {}
+  // Creates a parameter as the spec's storage says.
+  ValueId add(std::string name, Shape shape, Parameter::Kind kind, float spread = 0, int block = no_block);
+
+  Graph& graph_;
+  ModelSpec spec_;
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
+// The starting value of elements [first, first + count) of a parameter whose bytes are at `data`: a pure function of the
+// seed, so no order of filling matters.
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+                int64_t count);
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+// What a model is to be, before it exists: its family, the sizes every family has, and how its parameters are stored.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tensor/type.hpp"
+
+namespace plimsoll {
+
+// What only one family knows (the base of its rotary positions, the epsilon of its norms): the family derives from this
+// in its own header and reads it back with ModelSpec::details_as.
+struct ModelDetails {
+  virtual ~ModelDetails() = default;
+};
+
+// How one parameter is held. A frozen one has no gradient and no moments and may have any floating-point dtype; a
+// trained one is f32.
+struct Storage {
+  bool frozen = false;
+  DType dtype = DType::f32;
+};
+
+struct ModelSpec {
+  std::string family = "gpt2";
+  int64_t layers = 2, heads = 4;
+  int64_t kv_heads = 0;  // heads of keys and values, a divisor of `heads`; 0: as many
+  int64_t dim = 128, ff = 512, context = 64, vocab = 35;
+  bool tied = false, head_bias = true;
+  int64_t positions = 0;  // rows of a learned position table; 0: as many as `context`
+  std::shared_ptr<const ModelDetails> details = nullptr;
+  // By parameter name and block (no_block outside of blocks); none: all are trained.
+  std::function<Storage(std::string_view name, int block)> storage = nullptr;
+
+  template <typename Details>
+  const Details* details_as() const {
+    return dynamic_cast<const Details*>(details.get());
+  }
+};
+
+}  // namespace plimsoll
