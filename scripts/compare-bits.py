@@ -80,7 +80,7 @@ def digest(run):
 def train(program, args, out, isa):
     environment = {**os.environ, "PLIMSOLL_ISA": isa} if isa else dict(os.environ)
     command = [program, "train", *args, "--out", str(out), "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace")
     if done.returncode:
         return f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
     return digest(out)

@@ -46,7 +46,7 @@ struct TrainingStep::State {
   explicit State(const TrainingStepOptions& o)
       : options(o),
         runtime(program_of(o), o.threads, kernels::open_backend("native"), false),
-        memory(memory_of(runtime.plan)) {
+        memory(memory_of(runtime.plan())) {
     runtime.initialise(o.seed);
   }
   TrainingStepOptions options;
@@ -61,7 +61,7 @@ TrainingStep::TrainingStep(TrainingStep&&) noexcept = default;
 TrainingStep& TrainingStep::operator=(TrainingStep&&) noexcept = default;
 
 const MemoryPlan& TrainingStep::memory() const { return state_->memory; }
-uint64_t TrainingStep::parameters() const { return state_->runtime.program.model->count(); }
+uint64_t TrainingStep::parameters() const { return state_->runtime.program().model->count(); }
 uint64_t TrainingStep::steps() const { return state_->steps; }
 
 float TrainingStep::run(std::span<const int32_t> windows, float learning_rate) {
@@ -73,14 +73,14 @@ float TrainingStep::run(std::span<const int32_t> windows, float learning_rate) {
   for (const int32_t token : windows)
     if (token < 0 || token >= s.options.vocabulary)
       fail_input("[TrainingStep] token {} is not in 0..{}", token, s.options.vocabulary - 1);
-  const Program& program = s.runtime.program;
-  s.runtime.executor.run(
+  const Program& program = s.runtime.program();
+  s.runtime.executor().run(
       program.train, Moment{.step = s.steps, .learning_rate = learning_rate, .seed = s.options.seed},
       [&](int, int lane) {
-        std::memcpy(s.runtime.executor.tokens(program.tokens, lane), windows.data(), windows.size_bytes());
+        std::memcpy(s.runtime.executor().tokens(program.tokens, lane), windows.data(), windows.size_bytes());
       });
   ++s.steps;
-  return *s.runtime.executor.data(program.loss);
+  return *s.runtime.executor().data(program.loss);
 }
 
 }  // namespace plimsoll

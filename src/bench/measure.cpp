@@ -12,7 +12,7 @@
 #include "kernels/gemm/backend.hpp"
 #include "model/program.hpp"
 #include "platform/memory.hpp"
-#include "train/runtime.hpp"
+#include "train/way.hpp"
 
 namespace plimsoll::bench {
 namespace {

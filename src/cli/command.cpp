@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
-#include "cli/known_names.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -44,7 +43,7 @@ const Command& find_command(const std::string& name) {
     list += (list.empty() ? "" : ", ") + command->name;
   }
   const std::string likely = likely_meant(name, known);
-  fail_input("unknown command '{}'; {}the commands are {}", printable(name),
+  fail_input("unknown command '{}'; {}the commands are {}", name,
              likely.empty() ? "" : fmt::format("did you mean '{}'? Otherwise, ", likely), list);
 }
 

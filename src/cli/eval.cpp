@@ -41,7 +41,9 @@ void run() {
   const Settings& settings = saved.state.settings;
   const auto corpus = corpus_for(saved.state);
   for (const std::string& note : corpus->notes()) fmt::print(stderr, "note: {}\n", note);
-  const Evaluation windows = final_windows(*corpus, settings.context);
+  // Asked for all of it, all of it is measured.
+  const auto [windows, part] = everything ? final_windows(*corpus, settings.context, UINT64_MAX)
+                                          : final_windows(*corpus, settings.context);
   LoadedModel model(saved,
                     {.generate = false, .evaluate_batch = settings.batch, .threads = threads, .gemm = gemm});
   std::vector<float> scratch(size_t(settings.context));
@@ -53,6 +55,7 @@ void run() {
                                   {"perplexity", std::exp(loss)},
                                   {"bits_per_token", loss / std::log(2.)},
                                   {"tokens", windows.targets()},
+                                  {"tokens_in_data", part ? nlohmann::ordered_json(*part) : nullptr},
                                   {"entropy_floor", floor ? nlohmann::ordered_json(*floor) : nullptr},
                                   {"step", saved.checkpoint.step}};
     if (measured.grouped)
@@ -60,8 +63,9 @@ void run() {
     fmt::print("{}\n", out.dump());
     return;
   }
-  fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} tokens of {}\n", loss,
-             loss / std::log(2.), std::exp(loss), format_count(windows.targets()), corpus->description());
+  fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} of {}\n", loss,
+             loss / std::log(2.), std::exp(loss), targets_text(windows.targets(), part),
+             corpus->description());
   if (measured.grouped) {
     print_group("High", measured.high);
     print_group("Low", measured.low);

@@ -85,10 +85,4 @@ std::string advice_on(std::string_view foreign) {
   return {};
 }
 
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 200)) out += (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
-  return out;
-}
-
 }  // namespace plimsoll::cli

@@ -9,7 +9,5 @@ namespace plimsoll::cli {
 std::string counterpart(std::string_view foreign);
 // What to do instead of an option that has no counterpart here ("--epochs"); empty if it is unknown.
 std::string advice_on(std::string_view foreign);
-// The text with control characters replaced, so that an echoed argument cannot drive the terminal.
-std::string printable(std::string_view text);
 
 }  // namespace plimsoll::cli

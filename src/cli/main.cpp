@@ -1,12 +1,12 @@
 // The program: finds the subcommand, turns every error into one line and a documented exit code.
 #include <cstdio>
 #include <exception>
-#include <new>
+#include <span>
 
 #include "base/error.hpp"
+#include "base/mask.hpp"
 #include "cli/command.hpp"
 #include "cli/help.hpp"
-#include "cli/known_names.hpp"
 #include "cli/parse.hpp"
 
 namespace plimsoll::cli {
@@ -29,7 +29,7 @@ void run_program(const std::vector<std::string>& words) {
   if (first == "help") return print(command_help(find_command(words[1])));
   if (first == "--version") return print("plimsoll " PLIMSOLL_VERSION "\n");
   if (first.starts_with('-'))
-    fail_input("unknown option '{}' before a command; see `plimsoll --help`", printable(first));
+    fail_input("unknown option '{}' before a command; see `plimsoll --help`", first);
   const Command& command = find_command(first);
   const Options options = command.options();
   const std::span rest = std::span(words).subspan(1);
@@ -45,10 +45,10 @@ int main(int argc, char** argv) {
     plimsoll::cli::run_program({argv + std::min(argc, 1), argv + argc});
     return plimsoll::cli::exit_code;
   } catch (const plimsoll::Error& e) {
-    fmt::print(stderr, "plimsoll: {}\n", e.what());
+    fmt::print(stderr, "plimsoll: {}\n", plimsoll::escape(e.what()));
     return int(e.code);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "plimsoll: unexpected: {}\n", e.what());
+    fmt::print(stderr, "plimsoll: unexpected: {}\n", plimsoll::escape(e.what()));
     return int(plimsoll::Exit::failed);
   }
 }

@@ -66,17 +66,17 @@ class Reading {
   }
 
   [[noreturn]] void refuse_unknown(const std::string& name) const {
-    const std::string shown = printable(name), dashed = dashes(name);
+    const std::string dashed = dashes(name);
     if (const std::string advice = advice_on(dashed); !advice.empty())
-      refuse("unknown option '{}'; {}", shown, advice);
+      refuse("unknown option '{}'; {}", name, advice);
     std::vector<std::string> known = {"--help"};
     for (const Option& option : options_.all())
       if (!option.is_positional()) known.push_back(option.name);
     if (const std::string likely = likely_meant(dashed, known); !likely.empty())
-      fail_input("unknown option '{}'; did you mean '{}'? See `{} --help`", shown, likely, command_);
+      fail_input("unknown option '{}'; did you mean '{}'? See `{} --help`", name, likely, command_);
     if (options_.runs_a_program())
-      refuse("unknown option '{}'; options of the program itself go after `--`", shown);
-    refuse("unknown option '{}'", shown);
+      refuse("unknown option '{}'; options of the program itself go after `--`", name);
+    refuse("unknown option '{}'", name);
   }
 
   void take_option(const std::string& word) {
@@ -102,8 +102,8 @@ class Reading {
   }
 
   void take_positional(const std::string& word) {
-    if (next_positional_ == positionals_.size()) refuse("unexpected '{}'", printable(word));
-    if (first_positional_.empty()) first_positional_ = printable(word);
+    if (next_positional_ == positionals_.size()) refuse("unexpected '{}'", word);
+    if (first_positional_.empty()) first_positional_ = word;
     const Option* option = positionals_[next_positional_];
     if (!option->many) ++next_positional_;
     ++given_[option];

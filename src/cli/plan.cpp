@@ -10,6 +10,7 @@
 #include "train/budget.hpp"
 #include "train/describe.hpp"
 #include "train/run_folder.hpp"
+#include "train/runtime.hpp"
 
 namespace plimsoll::cli::plan_command {
 namespace {
@@ -19,17 +20,17 @@ bool as_json = false, sweep = false;
 std::string svg;
 
 // What the settings come to: the way a line leaves, or the plain one.
-Way way_for(const Settings& settings, int vocab, const Speed& speed) {
+Way way_for(const Settings& settings, int vocab) {
   const int threads = thread_count(settings);
-  if (settings.memory.empty()) return unconstrained(settings, vocab, threads, speed);
+  if (settings.memory.empty()) return unconstrained(settings, vocab, threads);
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
-  return choose(settings, vocab, threads, budget, process_overhead(OwnMemory().resident()), speed);
+  return choose(settings, vocab, threads, budget, process_overhead(OwnMemory().resident()));
 }
 
 // Ways that no other beats in both memory and time, largest first.
-std::vector<Way> frontier(const Settings& settings, int vocab, const Speed& speed) {
-  std::vector<Way> all = ways(settings, vocab, thread_count(settings), speed);
-  all.push_back(smallest(settings, vocab, thread_count(settings), speed));
+std::vector<Way> frontier(const Settings& settings, int vocab) {
+  std::vector<Way> all = ways(settings, vocab, thread_count(settings));
+  all.push_back(smallest(settings, vocab, thread_count(settings)));
   std::stable_sort(all.begin(), all.end(), [](const Way& a, const Way& b) { return a.seconds < b.seconds; });
   std::vector<Way> best;
   for (const Way& way : all)
@@ -37,8 +38,9 @@ std::vector<Way> frontier(const Settings& settings, int vocab, const Speed& spee
   return best;
 }
 
-void print_sweep(const Settings& settings, int vocab, const Speed& speed) {
-  const std::vector<Way> best = frontier(settings, vocab, speed);
+void print_sweep(const Settings& settings, int vocab) {
+  std::vector<Way> best = frontier(settings, vocab);
+  for (const double slower = slowness(settings); Way & way : best) way.seconds *= slower;
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, sweep_svg(best, overhead));
   if (as_json) {
@@ -63,13 +65,12 @@ void print_sweep(const Settings& settings, int vocab, const Speed& speed) {
 }
 
 void run() {
-  Settings settings = resolve(sources);
+  const Settings settings = resolve(sources);
   const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
-  const Speed speed = measure_speed(settings.isa);
-  if (sweep) return print_sweep(settings, vocab, speed);
-  const Way way = way_for(settings, vocab, speed);
-  apply(way, settings);
-  const PlannedRun run = plan_run(settings, vocab, thread_count(settings), way.staging);
+  if (sweep) return print_sweep(settings, vocab);
+  Way way = way_for(settings, vocab);
+  way.seconds *= slowness(settings);
+  const PlannedRun run = plan_run(settings, vocab, way, thread_count(settings));
   const Graph& graph = *run.program.graph;
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, plan_svg(graph, run.plan));

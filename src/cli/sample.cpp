@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/mask.hpp"
 #include "cli/command.hpp"
 #include "train/generate.hpp"
 #include "train/run_folder.hpp"
@@ -28,17 +29,51 @@ void check() {
   if (threads < 0) fail_input("--threads {} is negative; 0 takes every core", threads);
 }
 
+// Standard output. A terminal gets whole characters and no control characters but line ends and tabs, as a model of
+// bytes may write anything; everything else gets the bytes as they come.
+class Output {
+ public:
+  void write(std::string_view text) {
+    if (!terminal_) return put(text);
+    for (const char c : text) {
+      // A byte that cannot go on what waits begins something new.
+      if ((c & 0xc0) != 0x80 || waiting_.size() == 4) flush();
+      waiting_ += c;
+      if ((c & 0x80) == 0) flush();
+    }
+  }
+  void end() {
+    flush();
+    put("\n");
+  }
+  bool good() const { return std::ferror(stdout) == 0; }
+
+ private:
+  void flush() {
+    put(waiting_ == "\n" || waiting_ == "\t" ? waiting_ : escape(waiting_));
+    waiting_.clear();
+  }
+  static void put(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  bool terminal_ = isatty(STDOUT_FILENO) == 1;
+  std::string waiting_;  // the beginning of a character
+};
+
 // Writes each token as it comes; a character of several bytes may span byte tokens.
-void write_stream(Generator& generator, const Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
+void write_stream(Generator& generator, const Tokenizer& tokenizer, std::string_view beginning,
+                  const std::vector<int32_t>& tokens) {
+  Output output;
+  output.write(beginning);
   std::string piece;
   generator.stream(tokens, length, options, [&](int32_t token) {
     piece.clear();
     tokenizer.append(piece, token);
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
-    std::fflush(stdout);
-    return std::ferror(stdout) == 0;
+    output.write(piece);
+    return output.good();
   });
-  std::fputc('\n', stdout);
+  output.end();
 }
 
 void converse(Generator& generator, const Tokenizer& tokenizer) {
@@ -46,11 +81,10 @@ void converse(Generator& generator, const Tokenizer& tokenizer) {
   for (std::string line; fmt::print(stderr, "> "), std::getline(std::cin, line) && !line.empty();) {
     try {
       const auto tokens = tokenizer.encode(line);
-      std::fwrite(line.data(), 1, line.size(), stdout);
-      write_stream(generator, tokenizer, tokens);
+      write_stream(generator, tokenizer, line, tokens);
       ++options.seed;
     } catch (const InputError& e) {
-      fmt::print(stderr, "{}\n", e.what());
+      fmt::print(stderr, "{}\n", escape(e.what()));
     }
   }
 }
@@ -68,14 +102,13 @@ void run() {
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (interactive) return converse(generator, tokenizer);
   if (as_json) {
-    const std::string text(generator.generate(tokens, length, options));
+    const std::string text(*generator.generate(tokens, length, options));
     const nlohmann::ordered_json out = {
         {"text", text}, {"prompt", prompt}, {"step", saved.checkpoint.step}, {"seed", options.seed}};
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
-  std::fwrite(prompt.data(), 1, prompt.size(), stdout);
-  write_stream(generator, tokenizer, tokens);
+  write_stream(generator, tokenizer, prompt, tokens);
 }
 
 Command command(

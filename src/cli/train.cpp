@@ -8,6 +8,7 @@
 #include "cli/serve_flags.hpp"
 #include "cli/settings_flags.hpp"
 #include "live/companion.hpp"
+#include "platform/signals.hpp"
 #include "report/verdict_json.hpp"
 #include "train/guard_json.hpp"
 #include "train/trainer.hpp"
@@ -59,6 +60,7 @@ void print_json(const TrainResult& r) {
       {"gemm", r.gemm},
       {"threads", r.threads},
       {"val_tokens", r.validation_targets},
+      {"val_tokens_in_data", r.validation_part ? nlohmann::ordered_json(*r.validation_part) : nullptr},
       {"seconds", r.seconds},
       {"time_to_first_step", r.seconds_to_first_step},
       {"ms_per_step", r.milliseconds_per_step},
@@ -75,14 +77,26 @@ void print_json(const TrainResult& r) {
   fmt::print("{}\n", out.dump());
 }
 
+// What a run that was complete already comes to.
+void print_nothing_to_do(const TrainResult& r) {
+  if (as_json)
+    return fmt::print(
+        "{}\n",
+        nlohmann::ordered_json{
+            {"iterations", r.iterations}, {"end", "finished"}, {"nothing_to_do", true}, {"out", r.folder}}
+            .dump());
+  fmt::print("Nothing to do: {} has done all of its {} iterations; give more with --iterations\n", r.folder,
+             format_count(r.iterations));
+}
+
 void print_text(const TrainResult& r) {
   fmt::print("Done: {} iterations in {} | {:.1f} it/s, {} tokens/s\n", format_count(r.iterations),
              format_duration(r.seconds), r.iterations_per_second,
              format_count(uint64_t(r.tokens_per_second)));
   if (r.end == TrainResult::End::finished)
-    fmt::print("{}Validation loss: {:.4f} over {} tokens{}\n",
+    fmt::print("{}Validation loss: {:.4f} over {}{}\n",
                std::isnan(r.loss) ? "" : fmt::format("Loss: {:.4f} | ", r.loss), r.validation_loss,
-               format_count(r.validation_targets),
+               targets_text(r.validation_targets, r.validation_part),
                r.floor ? fmt::format(" | Entropy floor: {:.4f} (+{:.1f} %)", *r.floor,
                                      100 * (r.validation_loss / *r.floor - 1))
                        : "");
@@ -95,22 +109,30 @@ void print_text(const TrainResult& r) {
                                                      r.cross_entropy, r.loss - r.cross_entropy)
                                        : "");
   if (r.rss_after_warmup > 0)  // 0: no step was left to do
-    fmt::print("Memory: {} after warm-up, {} at the end, {} at most; {} allocations after warm-up\n",
-               format_bytes(r.rss_after_warmup), format_bytes(r.rss_end), format_bytes(r.rss_peak),
-               r.allocations_after_warmup ? format_count(*r.allocations_after_warmup) : "uncounted");
+    fmt::print("Memory: {} after warm-up, {} at the end, {} at most{}\n", format_bytes(r.rss_after_warmup),
+               format_bytes(r.rss_end), format_bytes(r.rss_peak),
+               r.allocations_after_warmup
+                   ? fmt::format("; {} allocations after warm-up", format_count(*r.allocations_after_warmup))
+                   : "");
   fmt::print("{}\n", r.verdict.sentence);
-  if (r.end == TrainResult::End::interrupted)
-    fmt::print("Interrupted and saved; go on with: plimsoll train --resume {}\n", r.folder);
-  if (r.end == TrainResult::End::stopped)
-    fmt::print("Stopped by the guard and saved; go on with: plimsoll train --resume {}\n", r.folder);
+  const char* how = r.end == TrainResult::End::interrupted ? "Interrupted"
+                    : r.end == TrainResult::End::stopped   ? "Stopped by the guard"
+                                                           : nullptr;
+  if (how && r.complete)
+    fmt::print("{} after the last iteration, which is saved; measure it with: plimsoll eval {}\n", how,
+               r.folder);
+  else if (how)
+    fmt::print("{} and saved; go on with: plimsoll train --resume {}\n", how, r.folder);
   if (r.end == TrainResult::End::finished)
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }
 
 void run() {
+  const LeaveAtOnce until_there_is_something_to_save("interrupted; there was nothing to save");
   Start start = find_start(sources);
   live::Companion server(serve);  // before anything large is mapped or a thread begun
   const TrainResult result = train(std::move(start), as_json, &server);
+  if (result.nothing_to_do) return print_nothing_to_do(result);
   as_json ? print_json(result) : print_text(result);
   if (result.end == TrainResult::End::interrupted) exit_code = int(Exit::interrupted);
   if (result.end == TrainResult::End::stopped) exit_code = int(Exit::guarded);

@@ -2,6 +2,7 @@
 // their place, so the whole state of reading is the number of the next one.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ class SampleCorpus;
 
 constexpr size_t pass_stride = 1 << 20;         // bytes of a file read before their pages are given back
 constexpr uint64_t resident_limit = 4'000'000;  // bytes of a file that simply stay in memory
+
+// Hears, every MB or so, how many bytes of how many have been read while data is opened. May throw to give up.
+using ReadingProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 enum class Split : uint64_t { train = 0, validation = 1 };
 

@@ -32,14 +32,15 @@ struct SampleCorpus::Survey {
   ~Survey() { XXH3_freeState(hash); }
 };
 
-SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options)
+SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options,
+                           const ReadingProgress& reading)
     : path_(path),
       options_(options),
       tokenizer_(kind == Tokenizer::Kind::bytes ? Tokenizer::bytes() : Tokenizer::characters({U'\n'})),
       file_(path) {
   Survey survey;
   survey.seen[U'\n'] = true;
-  open(survey);
+  open(survey, reading);
   if (kind == Tokenizer::Kind::bytes) return;
   std::vector<char32_t> characters;
   for (size_t value = 0; value < survey.seen.size(); ++value)
@@ -47,7 +48,8 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, Sample
   tokenizer_ = Tokenizer::characters(std::move(characters));
 }
 
-SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options)
+SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options,
+                           const ReadingProgress& reading)
     : path_(path), options_(options), tokenizer_(std::move(tokenizer)), file_(path) {
   if (tokenizer_.kind() == Tokenizer::Kind::characters && tokenizer_.token_of(U'\n') < 0)
     fail_input(
@@ -55,10 +57,10 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleO
         path);
   Survey survey;
   survey.known = true;
-  open(survey);
+  open(survey, reading);
 }
 
-void SampleCorpus::open(Survey& survey) {
+void SampleCorpus::open(Survey& survey, const ReadingProgress& reading) {
   const auto bytes = file_.bytes();
   uint64_t all_tokens = 0;
   size_t hashed = 0;
@@ -68,6 +70,7 @@ void SampleCorpus::open(Survey& survey) {
       XXH3_64bits_update(survey.hash, bytes.data() + hashed, count);
       file_.drop(hashed, count);
     }
+    if (reading) reading(upto, bytes.size());
   };
   for (Place place; place.offset < bytes.size();) {
     if (place.offset - hashed >= pass_stride) leave_behind(place.offset);

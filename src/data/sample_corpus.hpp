@@ -21,9 +21,11 @@ struct SampleOptions {
 class SampleCorpus final : public Corpus {
  public:
   // InputError: missing, unreadable, empty, or a malformed line, by its number.
-  SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options = {});
+  SampleCorpus(const std::string& path, Tokenizer::Kind kind, SampleOptions options = {},
+               const ReadingProgress& reading = {});
   // With the tokenizer of a trained model; InputError also for a character it does not know.
-  SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options = {});
+  SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options = {},
+               const ReadingProgress& reading = {});
 
   std::string description() const override;
   std::string fingerprint() const override { return fingerprint_; }
@@ -70,7 +72,7 @@ class SampleCorpus final : public Corpus {
   };
   struct Survey;
 
-  void open(Survey& survey);
+  void open(Survey& survey, const ReadingProgress& reading);
   uint64_t survey_text(const SampleLine& sample, const Place& place, Survey& survey) const;
   Split split_of(uint64_t sample) const;
   std::string_view line_at(uint64_t offset) const;

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr uint64_t index_stride = 4096;         // characters between two entries of a piece's index
 constexpr size_t most_files = 30'000;           // Linux allows a process about twice as many mappings
+constexpr size_t most_open_files = 64;  // so many are read, more are mapped and given back window by window
+constexpr unsigned char byte_order_mark[] = {0xEF, 0xBB, 0xBF};
 
 std::vector<std::string> files_of(const std::string& path) {
   namespace fs = std::filesystem;
@@ -35,21 +38,61 @@ std::vector<std::string> files_of(const std::string& path) {
   return files;
 }
 
+uint64_t total_bytes(const std::vector<std::string>& files) {
+  uint64_t total = 0;
+  for (const std::string& name : files) {
+    std::error_code error;
+    const uint64_t bytes = std::filesystem::file_size(name, error);
+    if (!error) total += bytes;
+  }
+  return total;
+}
+
+// The bytes of a file from a place on: straight from memory, or read a stretch at a time so that nothing of a large
+// file becomes memory of this process.
+class Bytes {
+ public:
+  Bytes(const MappedFile& file, bool mapped) : file_(file), mapped_(mapped || !file.can_read()) {}
+
+  // As many as are at hand, at least four where the file has four more.
+  std::span<const unsigned char> from(size_t at) {
+    if (mapped_) return file_.bytes().subspan(at);
+    if (at < begin_ || at + 4 > end_) {
+      if (at < begin_ || end_ < file_.bytes().size() || at >= end_) {
+        begin_ = at;
+        end_ = at + file_.read(at, stretch_);
+        while (end_ - begin_ < 4 && end_ < file_.bytes().size())
+          end_ += file_.read(end_, std::span(stretch_).subspan(end_ - begin_));
+      }
+    }
+    return std::span(stretch_).subspan(at - begin_, end_ - at);
+  }
+
+ private:
+  const MappedFile& file_;
+  bool mapped_;
+  size_t begin_ = 0, end_ = 0;  // of the stretch
+  std::array<unsigned char, 4096> stretch_;
+};
+
 }  // namespace
 
 struct TextCorpus::Survey {
   std::vector<bool> seen = std::vector<bool>(0x110000);  // by code point
   bool known = false;  // the tokenizer is given: refuse what it does not know instead of collecting
   XXH3_state_t* hash = XXH3_createState();
+  std::function<void(uint64_t)> pass;  // hears how many bytes of a file have been read
   Survey() { XXH3_64bits_reset(hash); }
   ~Survey() { XXH3_freeState(hash); }
 };
 
-TextCorpus::TextCorpus(const std::string& path, Tokenizer::Kind kind, double train_share)
+TextCorpus::TextCorpus(const std::string& path, Tokenizer::Kind kind, double train_share,
+                       const ReadingProgress& reading)
     : path_(path),
       tokenizer_(kind == Tokenizer::Kind::bytes ? Tokenizer::bytes() : Tokenizer::characters({U' '})) {
   Survey survey;
-  open(survey);
+  carriage_returns_ = marks_ = kind == Tokenizer::Kind::bytes;
+  open(survey, reading);
   if (kind == Tokenizer::Kind::characters) {
     std::vector<char32_t> characters;
     for (size_t value = 0; value < survey.seen.size(); ++value)
@@ -59,24 +102,42 @@ TextCorpus::TextCorpus(const std::string& path, Tokenizer::Kind kind, double tra
   finish(survey, train_share);
 }
 
-TextCorpus::TextCorpus(const std::string& path, Tokenizer tokenizer, double train_share)
+TextCorpus::TextCorpus(const std::string& path, Tokenizer tokenizer, double train_share,
+                       const ReadingProgress& reading)
     : path_(path), tokenizer_(std::move(tokenizer)) {
   Survey survey;
   survey.known = true;
-  open(survey);
+  const bool bytes = tokenizer_.kind() == Tokenizer::Kind::bytes;
+  carriage_returns_ = bytes || tokenizer_.token_of(U'\r') >= 0;
+  marks_ = bytes || tokenizer_.token_of(U'\uFEFF') >= 0;
+  open(survey, reading);
   finish(survey, train_share);
 }
 
-void TextCorpus::open(Survey& survey) {
-  for (const std::string& name : files_of(path_)) {
-    Piece piece{MappedFile(name), tokens_};
+void TextCorpus::open(Survey& survey, const ReadingProgress& reading) {
+  const std::vector<std::string> files = files_of(path_);
+  const uint64_t total = reading ? total_bytes(files) : 0;
+  if (reading) survey.pass = [&](uint64_t done) { reading(bytes_ + done, std::max(total, bytes_ + done)); };
+  for (const std::string& name : files) {
+    Piece piece{MappedFile(name, files.size() <= most_open_files), tokens_};
     if (piece.file.bytes().empty()) continue;
     read_through(name, piece, survey);
     bytes_ += piece.file.bytes().size();
+    returns_left_out_ += piece.returns_left_out;
+    marks_left_out_ += piece.mark_left_out;
     tokens_ += piece.tokens;
     pieces_.push_back(std::move(piece));
   }
   if (tokens_ == 0) fail_input("[data] {} is empty; give text to train on", path_);
+}
+
+// Bytes at `at` that are no token: a byte-order mark, the first half of CRLF.
+size_t TextCorpus::left_out(std::span<const unsigned char> bytes, size_t at) const {
+  if (!carriage_returns_ && bytes[at] == '\r' && at + 1 < bytes.size() && bytes[at + 1] == '\n') return 1;
+  if (!marks_ && at == 0 && bytes.size() >= 3 &&
+      std::equal(byte_order_mark, byte_order_mark + 3, bytes.begin()))
+    return 3;
+  return 0;
 }
 
 void TextCorpus::read_through(const std::string& name, Piece& piece, Survey& survey) const {
@@ -89,6 +150,13 @@ void TextCorpus::read_through(const std::string& name, Piece& piece, Survey& sur
     XXH3_64bits_update(survey.hash, bytes.data() + from, end - from);
     if (!characters) at = end;
     while (at < end) {
+      if (const size_t skipped = left_out(bytes, at)) {
+        piece.returns_left_out += skipped == 1;
+        piece.mark_left_out |= skipped == 3;
+        at += skipped;
+        one_byte_each = false;
+        continue;
+      }
       if (piece.tokens % index_stride == 0) piece.offsets.push_back(at);
       const auto [value, length] = first_code_point(bytes.subspan(at));
       if (length == 0)
@@ -106,6 +174,7 @@ void TextCorpus::read_through(const std::string& name, Piece& piece, Survey& sur
     }
     piece.file.drop(from, end - from);
     from = end;
+    if (survey.pass) survey.pass(end);
   }
   if (!characters) piece.tokens = bytes.size();
   if (one_byte_each) piece.offsets = {};
@@ -147,28 +216,47 @@ void TextCorpus::window(Split split, uint64_t place, std::span<int32_t> out) con
 }
 
 size_t TextCorpus::read(const Piece& piece, uint64_t token, std::span<int32_t> out) const {
-  const auto bytes = piece.file.bytes();
+  Bytes bytes(piece.file, keep_resident_);
   const size_t count = std::min<uint64_t>(out.size(), piece.tokens - token);
   size_t first = token, at = token;
-  if (tokenizer_.kind() == Tokenizer::Kind::bytes) {
-    for (size_t i = 0; i < count; ++i) out[i] = bytes[at++];
-  } else if (piece.offsets.empty()) {
-    for (size_t i = 0; i < count; ++i) out[i] = tokenizer_.token_of(bytes[at++]);
+  if (piece.offsets.empty()) {  // a byte a token
+    const bool raw = tokenizer_.kind() == Tokenizer::Kind::bytes;
+    for (size_t i = 0; i < count;)
+      for (const unsigned char byte : bytes.from(at).first(std::min(bytes.from(at).size(), count - i))) {
+        out[i++] = raw ? byte : tokenizer_.token_of(byte);
+        ++at;
+      }
   } else {
     first = at = piece.offsets[token / index_stride];
+    const auto skip_left_out = [&] {
+      if (!carriage_returns_ && bytes.from(at)[0] == '\r' && bytes.from(at).size() > 1 &&
+          bytes.from(at)[1] == '\n')
+        ++at;
+    };
     // Lead bytes alone tell how far to skip: everything here was checked on opening.
     for (uint64_t skip = token % index_stride; skip > 0; --skip) {
-      const unsigned char lead = bytes[at];
+      skip_left_out();
+      const unsigned char lead = bytes.from(at)[0];
       at += lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     }
     for (size_t i = 0; i < count; ++i) {
-      const auto [value, length] = first_code_point(bytes.subspan(at));
+      skip_left_out();
+      const auto [value, length] = first_code_point(bytes.from(at));
       out[i] = tokenizer_.token_of(value);
       at += length;
     }
   }
-  if (!keep_resident_) piece.file.drop(first, at - first);
+  if (!keep_resident_ && !piece.file.can_read()) piece.file.drop(first, at - first);
   return count;
+}
+
+std::vector<std::string> TextCorpus::notes() const {
+  std::vector<std::string> notes;
+  if (returns_left_out_)
+    notes.push_back(
+        fmt::format("{}: {} line ends are CRLF and are read as LF", path_, format_count(returns_left_out_)));
+  if (marks_left_out_) notes.push_back(fmt::format("{}: the byte-order mark is left out", path_));
+  return notes;
 }
 
 void TextCorpus::drop_cached_pages() const {

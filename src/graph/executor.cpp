@@ -7,6 +7,8 @@ namespace {
 
 // Below this much work a part costs more to hand over than to run (a few microseconds of a core).
 constexpr double work_per_part = 4e5;
+// Between two questions for an interrupt: a few milliseconds of a core, so that asking costs nothing.
+constexpr double work_per_question = 1e8;
 
 int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out, int threads) {
   if (threads == 1) return 1;
@@ -60,10 +62,13 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane
                 nullptr,        nullptr,
                 kernels_,       options.gemm ? options.gemm : kernels_->gemm};
   step.parts = parts_for(*node.op, {types.get(), inputs}, {types.get() + inputs, outputs}, threads);
+  step.asks = unasked_work_ >= work_per_question;
+  if (step.asks) unasked_work_ = 0;
+  unasked_work_ += node.op->work({types.get(), inputs}, {types.get() + inputs, outputs});
   bound.steps.push_back(step);
 }
 
-void Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment& now) {
+bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt) {
   struct Context {
     const Executor* executor;
     const Step* step;
@@ -79,24 +84,33 @@ void Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
   };
   for (size_t i = begin; i < end; ++i) {
     context.step = &bound.steps[i];
+    if (context.step->asks && interrupt()) return false;
     pool_->run(job, &context, context.step->parts);
   }
+  return true;
 }
 
 // Each lane goes through the loop on its own; the only meeting point is the end.
-void Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now) {
+bool Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt) {
   struct Context {
     const Executor* executor;
     const Bound* bound;
     const Moment* now;
+    Interrupt interrupt;
+    std::atomic<bool>* leaving;
   };
-  const Context context{this, &bound, &now};
+  std::atomic<bool> leaving{false};
+  const Context context{this, &bound, &now, interrupt, &leaving};
   const Pool::Job job = [](const void* opaque, int lane, int slot) {
     const auto& c = *static_cast<const Context*>(opaque);
     Moment moment = *c.now;
     moment.micro += lane;
     const size_t first = lane == 0 ? 0 : c.bound->rest + c.bound->loop_end * static_cast<size_t>(lane);
     for (size_t i = first; i < first + c.bound->loop_end; ++i) {
+      if (c.bound->steps[i].asks) {
+        if (slot == 0 && c.interrupt()) c.leaving->store(true, std::memory_order_relaxed);
+        if (c.leaving->load(std::memory_order_relaxed)) return;
+      }
       Frame frame = c.bound->steps[i].frame;
       frame.scratch = c.executor->scratch(slot);
       frame.now = &moment;
@@ -104,6 +118,7 @@ void Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now) {
     }
   };
   pool_->run(job, &context, lanes);
+  return !leaving.load(std::memory_order_relaxed);
 }
 
 // In the order of the lanes, element by element: the sum does not depend on who ran what.

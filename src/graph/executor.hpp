@@ -2,6 +2,7 @@
 // backends; a replay allocates nothing, dispatches nothing but the node's own kernel.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -12,6 +13,14 @@
 #include "graph/pool.hpp"
 
 namespace plimsoll {
+
+// Asked by the thread that runs a list, between two nodes and every few milliseconds of work: whether to leave it where
+// it is. May not throw.
+struct Interrupt {
+  bool (*asked)(void* of) = nullptr;  // null: never
+  void* of = nullptr;
+  bool operator()() const { return asked && asked(of); }
+};
 
 class Executor {
  public:
@@ -31,10 +40,10 @@ class Executor {
   int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
 
   // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
-  // it returns false the run is abandoned and so is this: parameters and moments, which only the nodes after the loop
-  // change, are as before.
+  // it returns false, or `interrupt` true within the loop, the run is abandoned and this returns false: parameters and
+  // moments, which only the nodes after the loop change, are as before.
   template <typename Fill>
-  bool run(int list, Moment now, Fill&& fill) {
+  bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
     for (int micro = 0; micro < bound.repeats; ++now.round) {
       now.micro = micro;
@@ -46,17 +55,17 @@ class Executor {
           fill(micro, lane);
         }
       }
-      if (bound.lanes == 1)
-        replay(bound, 0, bound.loop_end, now);
-      else
-        replay_lanes(bound, lanes, now);
+      const bool ended = bound.lanes == 1 ? replay(bound, 0, bound.loop_end, now, interrupt)
+                                          : replay_lanes(bound, lanes, now, interrupt);
+      if (!ended) return false;
     }
     if (bound.lanes > 1) add_lanes(bound);
-    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now);
+    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;
   }
-  void run(int list, const Moment& now) {
-    run(list, now, [](int, int) {});
+  bool run(int list, const Moment& now, Interrupt interrupt = {}) {
+    return run(
+        list, now, [](int, int) {}, interrupt);
   }
 
  private:
@@ -64,6 +73,7 @@ class Executor {
     const Op* op;
     Frame frame;  // scratch and moment are filled in per part
     int parts;
+    bool asks;  // for an interrupt before it: enough work lies behind
   };
   struct Bound {
     std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes
@@ -79,8 +89,8 @@ class Executor {
   }
   void bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
             const Options& options);
-  void replay(const Bound& bound, size_t begin, size_t end, const Moment& now);
-  void replay_lanes(const Bound& bound, int lanes, const Moment& now);
+  bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt);
+  bool replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt);
   void add_lanes(const Bound& bound);
 
   const kernels::Table* kernels_;
@@ -89,6 +99,7 @@ class Executor {
   Pool* pool_;
   std::byte* memory_;
   std::vector<Bound> lists_;
+  double unasked_work_ = 0;  // while binding: since the last node that asks
 };
 
 }  // namespace plimsoll

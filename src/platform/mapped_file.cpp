@@ -14,7 +14,7 @@
 
 namespace plimsoll {
 
-MappedFile::MappedFile(const std::string& path) {
+MappedFile::MappedFile(const std::string& path, bool keep_open) {
   // Non-blocking, so that a pipe is refused below instead of waited for.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) fail_input("[data] cannot open {}: {}; give a readable file", path, std::strerror(errno));
@@ -26,7 +26,10 @@ MappedFile::MappedFile(const std::string& path) {
   void* place = nullptr;
   if (status.st_size > 0) place = ::mmap(nullptr, status.st_size, PROT_READ, MAP_SHARED, file, 0);
   const int reason = errno;
-  ::close(file);
+  if (keep_open && place != MAP_FAILED)
+    descriptor_ = file;
+  else
+    ::close(file);
   if (place == MAP_FAILED) fail_input("[data] cannot map {}: {}", path, std::strerror(reason));
   data_ = static_cast<const unsigned char*>(place);
   size_ = status.st_size;
@@ -34,15 +37,30 @@ MappedFile::MappedFile(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<unsigned char*>(data_), size_);
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(descriptor_, other.descriptor_);
   return *this;
+}
+
+size_t MappedFile::read(size_t offset, std::span<unsigned char> out) const {
+  if (offset >= size_) return 0;
+  out = out.first(std::min(out.size(), size_ - offset));
+  for (;;) {
+    const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got > 0) return static_cast<size_t>(got);
+    if (got == 0) fail("[data] a file of the data has become shorter while it was in use");
+    if (errno != EINTR) fail("[data] a file of the data cannot be read any more: {}", std::strerror(errno));
+  }
 }
 
 void MappedFile::drop(size_t offset, size_t length) const {

@@ -10,12 +10,17 @@ class MappedFile {
  public:
   // InputError if the file is missing, unreadable or not a regular file. An empty file gives empty bytes.
   // The file must not be shortened while it is mapped: reading what is gone ends the process (SIGBUS).
-  explicit MappedFile(const std::string& path);
+  // With `keep_open`, read() works; it takes a descriptor.
+  explicit MappedFile(const std::string& path, bool keep_open = false);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   std::span<const unsigned char> bytes() const { return {data_, size_}; }
+  // Copies bytes from `offset` on without mapping them, so that they never count as memory of this process; returns how
+  // many. Only of a file that was kept open; Error where it cannot be read any more.
+  size_t read(size_t offset, std::span<unsigned char> out) const;
+  bool can_read() const { return descriptor_ >= 0; }
   // Gives the pages that hold any byte of [offset, offset + length), and what a fault there maps with them, back
   // to the page cache: they no longer count as memory of this process and are mapped again when next read.
   void drop(size_t offset, size_t length) const;
@@ -29,6 +34,7 @@ class MappedFile {
  private:
   const unsigned char* data_ = nullptr;
   size_t size_ = 0;
+  int descriptor_ = -1;
 };
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "base/error.hpp"
 
@@ -28,7 +29,32 @@ void on_signal(int number) {
   std::raise(SIGINT);
 }
 
+std::atomic<const char*> last_words{""};
+
+void leave_at_once(int) {
+  constexpr char name[] = "plimsoll: ";
+  const char* message = last_words.load();
+  [[maybe_unused]] auto written = write(2, name, sizeof name - 1);
+  written = write(2, message, std::strlen(message));
+  written = write(2, "\n", 1);
+  _exit(int(Exit::interrupted));
+}
+
 }  // namespace
+
+LeaveAtOnce::LeaveAtOnce(const char* message) {
+  last_words = message;
+  struct sigaction action {};
+  action.sa_handler = leave_at_once;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &old_interrupt_);
+  sigaction(SIGTERM, &action, &old_terminate_);
+}
+
+LeaveAtOnce::~LeaveAtOnce() {
+  sigaction(SIGINT, &old_interrupt_, nullptr);
+  sigaction(SIGTERM, &old_terminate_, nullptr);
+}
 
 StopRequest::StopRequest() {
   if (listening.exchange(true)) fail("[signals] a stop request is already being listened for");

@@ -21,6 +21,19 @@ class StopRequest {
   struct sigaction old_interrupt_, old_terminate_;
 };
 
+// While there is nothing to save: SIGINT and SIGTERM say `message` and end the process with code 130 at once, whatever it
+// is doing. Puts back whatever handled the signals before; a StopRequest may listen within its life.
+class LeaveAtOnce {
+ public:
+  explicit LeaveAtOnce(const char* message);  // kept, not copied
+  ~LeaveAtOnce();
+  LeaveAtOnce(const LeaveAtOnce&) = delete;
+  LeaveAtOnce& operator=(const LeaveAtOnce&) = delete;
+
+ private:
+  struct sigaction old_interrupt_, old_terminate_;
+};
+
 // From now on a second SIGINT first gives `file`, a terminal, all of its rows and its cursor back; -1: nothing to give.
 void restore_terminal_at_death(int file);
 

@@ -16,6 +16,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// How fast one thread is.
+struct Speed {
+  const char* kernels;
+  double products;  // floating-point operations a second of matrix products
+  double others;    // "work" a second of other nodes
+};
+// Measured on an AMD EPYC with AVX-512, one core, products of 128 x 128 by 128 x 256 and GELU of as many numbers. Only
+// the relation of the two columns matters for choosing; see slowness() for the rest.
+constexpr Speed speeds[] = {
+    {"avx512", 1.12e11, 6.5e10},
+    {"avx2", 1.04e11, 4.5e10},
+    {"baseline", 3.67e10, 1.48e10},
+    {"reference", 2.5e9, 8.5e9},
+};
+
+const Speed& table_speed(const std::string& isa) {
+  const std::string_view name = kernels::table_of(isa).name;
+  for (const Speed& speed : speeds)
+    if (name == speed.kernels) return speed;
+  return speeds[2];
+}
+
 // Best of a few repetitions: what the machine does when nothing is in the way.
 template <typename Body>
 double best_seconds(Body body) {
@@ -35,11 +57,6 @@ std::vector<int> divisors(int n) {
   return out;
 }
 
-Settings with(Settings settings, const Way& way) {
-  apply(way, settings);
-  return settings;
-}
-
 // Work a second of one thread. Packing the weight costs as much as some ten rows of the product.
 double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
   switch (op.cost()) {
@@ -56,9 +73,10 @@ double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
   return speed.others;
 }
 
-// A way with its bytes and predicted time filled in.
-Way measured(Way way, const Settings& settings, int vocab, int threads, const Speed& speed, Effort effort) {
-  const PlannedRun run = plan_run(with(settings, way), vocab, threads, way.staging, effort);
+// A way with its bytes and seconds filled in.
+Way planned(Way way, const Settings& settings, int vocab, int threads, Effort effort) {
+  const Speed& speed = table_speed(settings.isa);
+  const PlannedRun run = plan_run(settings, vocab, way, threads, effort);
   way.plan_bytes = run.plan.total;
   const Graph& graph = *run.program.graph;
   const List& list = graph.lists()[static_cast<size_t>(run.program.train)];
@@ -78,8 +96,9 @@ Way measured(Way way, const Settings& settings, int vocab, int threads, const Sp
 
 }  // namespace
 
-Speed measure_speed(const std::string& isa) {
-  const kernels::Table& table = kernels::table_of(isa);
+double slowness(const Settings& settings) {
+  const kernels::Table& table = kernels::table_of(settings.isa);
+  const Speed& expected = table_speed(settings.isa);
   constexpr int64_t m = 128, n = 256, k = 128;
   std::vector<float> a(m * k, .5f), b(k * n, .25f), c(m * n), scratch(kernels::gemm_scratch_floats);
   const double product = best_seconds([&] {
@@ -94,15 +113,7 @@ Speed measure_speed(const std::string& isa) {
                 .c_row = n},
                scratch.data());
   });
-  const double gelu = best_seconds([&] { table.gelu({m * n, c.data(), c.data()}); });
-  return {2. * m * n * k / product, 30. * m * n / gelu};
-}
-
-std::string Way::text() const {
-  return fmt::format("micro-batch {}{}, recompute {}{}{}", micro_batch,
-                     lanes > 1 ? fmt::format(" in {} lanes", lanes) : "", recompute_text(recompute),
-                     loss_rows ? fmt::format(", {} rows of logits at a time", loss_rows) : "",
-                     staging ? ", checkpoints in the background" : "");
+  return product / (2. * m * n * k / expected.products);
 }
 
 uint64_t process_overhead(uint64_t now) {
@@ -112,50 +123,35 @@ uint64_t process_overhead(uint64_t now) {
   return std::max<uint64_t>(16 << 20, (now + later + step - 1) / step * step);
 }
 
-void apply(const Way& way, Settings& settings) {
-  settings.micro_batch = way.micro_batch;
-  settings.lanes = way.lanes;
-  settings.recompute = recompute_text(way.recompute);
-  settings.loss_rows = way.loss_rows;
+Way unconstrained(const Settings& settings, int vocab, int threads) {
+  return planned(stated_way(settings, vocab), settings, vocab, threads, Effort::full);
 }
 
-Way unconstrained(const Settings& settings, int vocab, int threads, const Speed& speed) {
-  const ProgramOptions options = program_options(settings, vocab);
-  Way way;
-  way.micro_batch = static_cast<int>(options.batch);
-  way.lanes = options.lanes;
-  way.recompute = {options.recompute, options.recompute_blocks};
-  way.loss_rows = settings.loss_rows;
-  way.staging = saves_in_background(options);
-  return measured(way, settings, vocab, threads, speed, Effort::full);
-}
-
-Way smallest(const Settings& settings, int vocab, int threads, const Speed& speed) {
+Way smallest(const Settings& settings, int vocab, int threads) {
   Way least;
   least.plan_bytes = UINT64_MAX;
   // Rows of logits trade against nothing else, so a few are tried; fewer windows never need more memory.
   for (int rows : {8, 32})
     for (RecomputeChoice recompute :
          {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
-      const Way way =
-          measured({.micro_batch = 1, .recompute = recompute, .loss_rows = rows, .staging = false}, settings,
-                   vocab, threads, speed, Effort::full);
+      const Way way = planned({.micro_batch = 1, .recompute = recompute, .loss_rows = rows, .staging = false},
+                              settings, vocab, threads, Effort::full);
       if (way.plan_bytes < least.plan_bytes) least = way;
     }
   return least;
 }
 
-std::vector<Way> ways(const Settings& settings, int vocab, int threads, const Speed& speed) {
-  const ProgramOptions options = program_options(settings, vocab);
+std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
+  const Way stated = stated_way(settings, vocab);
   std::vector<RecomputeChoice> recomputes = {{Recompute::nothing, 0}, {Recompute::cheap, 0}};
   for (int quarter = 1; quarter <= 4; ++quarter) {
     const int blocks = (settings.layers * quarter + 3) / 4;
     if (recomputes.back().blocks != blocks) recomputes.push_back({Recompute::blocks, blocks});
   }
-  const int64_t tokens = options.batch * options.model.context;
+  const int64_t tokens = int64_t(stated.micro_batch) * settings.context;
   std::vector<Way> found;
   for (int micro : divisors(settings.batch)) {
-    if (micro > options.batch) continue;
+    if (micro > stated.micro_batch) continue;
     const int several =
         fast_lanes(settings.accumulate * settings.batch / micro, parameters(settings, vocab), threads);
     for (const RecomputeChoice& recompute : recomputes)
@@ -163,13 +159,13 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads, const Sp
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden
         for (int lanes : several > 1 ? std::vector{several, 1} : std::vector{1})
           for (bool staging : {true, false}) {
-            if (staging && !saves_in_background(options)) continue;
-            found.push_back(measured({.micro_batch = micro,
-                                      .lanes = lanes,
-                                      .recompute = recompute,
-                                      .loss_rows = rows,
-                                      .staging = staging},
-                                     settings, vocab, threads, speed, Effort::quick));
+            if (staging && !stated.staging) continue;
+            found.push_back(planned({.micro_batch = micro,
+                                     .lanes = lanes,
+                                     .recompute = recompute,
+                                     .loss_rows = rows,
+                                     .staging = staging},
+                                    settings, vocab, threads, Effort::quick));
           }
       }
   }
@@ -178,12 +174,16 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads, const Sp
   return found;
 }
 
-Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead,
-           const Speed& speed) {
+Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead) {
   const uint64_t bytes = budget > overhead ? budget - overhead : 0;
-  const Way free = unconstrained(settings, vocab, threads, speed);
-  if (free.plan_bytes <= bytes) return free;
-  const Way least = smallest(settings, vocab, threads, speed);
+  Way stated = unconstrained(settings, vocab, threads);
+  if (stated.plan_bytes <= bytes) return stated;
+  if (settings.micro_batch > 0 && settings.lanes > 0 && settings.recompute != "auto" && stated.staging) {
+    stated.staging = false;
+    stated = planned(stated, settings, vocab, threads, Effort::full);
+    if (stated.plan_bytes <= bytes) return stated;
+  }
+  const Way least = smallest(settings, vocab, threads);
   if (least.plan_bytes > bytes)
     fail_input(
         "--memory {} is below what this run needs: {} bytes at least ({} planned with {}, {} for the process "
@@ -191,8 +191,8 @@ Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, ui
         "--memory {} or a smaller --dim, --layers or --context",
         format_bytes(budget), least.plan_bytes + overhead, format_bytes(least.plan_bytes), least.text(),
         format_bytes(overhead), least.plan_bytes + overhead);
-  for (const Way& way : ways(settings, vocab, threads, speed)) {
-    if (way.plan_bytes <= bytes) return measured(way, settings, vocab, threads, speed, Effort::full);
+  for (const Way& way : ways(settings, vocab, threads)) {
+    if (way.plan_bytes <= bytes) return planned(way, settings, vocab, threads, Effort::full);
   }
   return least;
 }

@@ -60,23 +60,30 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
     }
   }
+  if (plan.total > plan.scratch_offset)
+    record.plan({"scratch of the threads", role_name(Role::scratch), int64_t(plan.scratch_offset),
+                 int64_t(plan.total - plan.scratch_offset), 0, std::max<int64_t>(0, nodes - 1)});
+  for (int r = 0; r < role_count; ++r)
+    record.configuration(fmt::format("plan.bytes.{}", role_name(Role(r))),
+                         std::to_string(plan.by_role[size_t(r)]));
 }
 
-void describe_run(Progress& progress, const Settings& s, const Runtime& runtime, const Corpus& corpus,
-                  const kernels::Backend& gemm, const std::string& folder) {
-  progress.note(fmt::format(
-      "Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} parameters",
-      s.preset, s.layers, s.heads, s.dim, s.ff, s.context, runtime.program.model->spec().vocab,
-      s.tied ? "tied" : "untied", format_count(runtime.program.model->count())));
-  const auto floor = corpus.floor(s.context);
-  progress.note(fmt::format("Data: {}{}", corpus.description(),
-                            floor ? fmt::format(" | entropy floor {:.4f} nats/char", *floor) : ""));
-  progress.note(fmt::format(
-      "Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", gemm.description, runtime.threads(), s.batch,
-      s.accumulate,
-      s.micro_batch && s.micro_batch != s.batch ? fmt::format(", {} at a time", s.micro_batch) : "",
-      s.lanes > 1 ? fmt::format(" in {} lanes", s.lanes) : "", folder));
-  progress.note(plan_table(runtime.plan));
+std::vector<std::string> describe_run(const PreparedRun& run) {
+  const Settings& s = run.settings();
+  const auto& model = *run.runtime->program().model;
+  return {
+      fmt::format("Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} "
+                  "parameters",
+                  s.preset, s.layers, s.heads, s.dim, s.ff, s.context, model.spec().vocab,
+                  s.tied ? "tied" : "untied", format_count(model.count())),
+      fmt::format("Data: {}{}", run.corpus->description(),
+                  run.floor ? fmt::format(" | entropy floor {:.4f} nats/char", *run.floor) : ""),
+      fmt::format("Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", run.gemm.description,
+                  run.runtime->threads(), s.batch, s.accumulate,
+                  run.way.micro_batch != s.batch ? fmt::format(", {} at a time", run.way.micro_batch) : "",
+                  run.way.lanes > 1 ? fmt::format(" in {} lanes", run.way.lanes) : "",
+                  run.start.folder.string()),
+      plan_table(run.runtime->plan())};
 }
 
 double seconds_since_process_start() {

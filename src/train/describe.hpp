@@ -3,16 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "data/corpus.hpp"
 #include "record/run_record.hpp"
-#include "train/progress.hpp"
-#include "train/runtime.hpp"
+#include "train/prepare.hpp"
 
 namespace plimsoll {
 
-// Model, parameters, data, backend, threads and the memory plan by role.
-void describe_run(Progress& progress, const Settings& settings, const Runtime& runtime, const Corpus& corpus,
-                  const kernels::Backend& gemm, const std::string& folder);
+// Model, parameters, data, backend, threads and the memory plan by role, a line each.
+std::vector<std::string> describe_run(const PreparedRun& run);
 
 // The values that own the most bytes, largest first.
 std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& plan, int count);
@@ -20,7 +17,8 @@ std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& p
 std::string plan_table(const Plan& plan);
 // The values that take the most bytes, one a line.
 std::string largest_values(const Graph& graph, const Plan& plan, int count);
-// Writes every value that owns bytes into the record, in place of the plan that was there.
+// Writes every value that owns bytes into the record, in place of the plan that was there, and the bytes by role as
+// plan_table() has them.
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan);
 
 double seconds_since_process_start();

@@ -1,5 +1,8 @@
 // The mean loss over a fixed set of validation windows, and of samples also by what their provenance is worth.
 #pragma once
+#include <optional>
+#include <string>
+
 #include "data/batches.hpp"
 #include "train/runtime.hpp"
 
@@ -18,10 +21,35 @@ struct ValidationLoss {
   bool two_groups() const { return high.targets > 0 && low.targets > 0; }
 };
 
-// With `scratch` for as many numbers as a window has targets, the losses of samples are also given by group. Allocates
-// nothing.
+// One pass over the windows, which can be left and gone on with. Allocates nothing.
+class EvaluationPass {
+ public:
+  // With `scratch` for as many numbers as a window has targets, the losses of samples are also given by group.
+  explicit EvaluationPass(const Evaluation& windows, std::span<float> scratch = {});
+
+  // Goes on to the end; false where `interrupt` asked to leave. The runtime may be shifted before the next call.
+  bool advance(Runtime& runtime, Interrupt interrupt = {});
+  // Once advance() has returned true.
+  ValidationLoss result() const;
+
+ private:
+  const Evaluation windows_;
+  std::span<float> scratch_;
+  const SampleCorpus* samples_;
+  double bar_ = 0;  // of distrust: above it provenance is high
+  uint64_t next_ = 0;
+  double sum_ = 0;
+  GroupLoss high_, low_;  // sums so far
+};
 ValidationLoss evaluate(Runtime& runtime, const Evaluation& windows, std::span<float> scratch = {});
+
 // What a final figure is taken over: all of the validation part up to `most_tokens`, else that many, evenly spaced.
-Evaluation final_windows(const Corpus& corpus, int context, uint64_t most_tokens = 200'000);
+struct FinalWindows {
+  Evaluation windows;
+  std::optional<uint64_t> part;  // targets the whole part has; nothing where it is endless
+};
+FinalWindows final_windows(const Corpus& corpus, int context, uint64_t most_tokens = 200'000);
+// "200,000 of 1,234,567 tokens", or "111,539 tokens" where that is all.
+std::string targets_text(uint64_t targets, std::optional<uint64_t> part);
 
 }  // namespace plimsoll

@@ -10,7 +10,6 @@
 #include "platform/headroom.hpp"
 #include "platform/memory.hpp"
 #include "train/budget.hpp"
-#include "train/runtime.hpp"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {
@@ -74,11 +73,10 @@ void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::opti
   std::string advice;
   try {
     const uint64_t budget = std::max<uint64_t>(whole_megabytes(left), std::min<uint64_t>(left, 1'000'000));
-    const Way way =
-        choose(settings, vocab, thread_count(settings), budget, overhead, measure_speed(settings.isa));
+    const Way way = choose(settings, vocab, thread_count(settings), budget, overhead);
     advice = fmt::format("give --memory {}MB ({})", budget / 1'000'000, way.text());
   } catch (const InputError&) {
-    const Way least = smallest(settings, vocab, thread_count(settings), measure_speed(settings.isa));
+    const Way least = smallest(settings, vocab, thread_count(settings));
     advice = fmt::format("{} would be the least; free memory, or give a smaller --dim, --layers or --context",
                          format_bytes(least.plan_bytes + overhead));
   }

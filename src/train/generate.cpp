@@ -10,28 +10,31 @@ namespace plimsoll {
 Generator::Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_text)
     : runtime_(runtime),
       tokenizer_(tokenizer),
-      context_(static_cast<size_t>(runtime.program.model->spec().context)),
-      candidates_(static_cast<size_t>(runtime.program.model->spec().vocab)) {
+      context_(static_cast<size_t>(runtime.program().model->spec().context)),
+      candidates_(static_cast<size_t>(runtime.program().model->spec().vocab)) {
   text_.reserve(static_cast<size_t>(longest_text) * 4 + 64);
 }
 
 void Generator::start() { filled_ = 0; }
 
-void Generator::feed(int32_t token) {
+bool Generator::feed(int32_t token, Interrupt interrupt) {
   if (filled_ == context_.size()) {  // full: begin again with its last half
     const size_t keep = std::max<size_t>(1, context_.size() / 2);
     std::copy(context_.end() - static_cast<long>(keep), context_.end(), context_.begin());
     filled_ = 0;
-    for (size_t i = 0; i < keep && i + 1 < context_.size(); ++i) feed(context_[i]);
+    for (size_t i = 0; i < keep && i + 1 < context_.size(); ++i)
+      if (!feed(context_[i], interrupt)) return false;
   }
+  if (interrupt()) return false;
   context_[filled_] = token;
-  *runtime_.executor.tokens(runtime_.program.token) = token;
-  runtime_.executor.run(runtime_.program.generate, Moment{.position = static_cast<int>(filled_)});
+  *runtime_.executor().tokens(runtime_.program().token) = token;
+  runtime_.executor().run(runtime_.program().generate, Moment{.position = static_cast<int>(filled_)});
   ++filled_;
+  return true;
 }
 
 int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
-  const float* logits = runtime_.executor.data(runtime_.program.logits);
+  const float* logits = runtime_.executor().data(runtime_.program().logits);
   const int known = tokenizer_.vocabulary();  // a fixed vocabulary may be larger than what the data uses
   auto& c = candidates_;
   for (int i = 0; i < known; ++i) c[static_cast<size_t>(i)] = {logits[i], i};
@@ -63,14 +66,15 @@ int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
   return (last - 1)->second;
 }
 
-std::string_view Generator::generate(const std::vector<int32_t>& prompt, int length,
-                                     const SamplingOptions& options) {
+std::optional<std::string_view> Generator::generate(const std::vector<int32_t>& prompt, int length,
+                                                    const SamplingOptions& options, Interrupt interrupt) {
   text_.clear();
   for (int32_t token : prompt) tokenizer_.append(text_, token);
-  stream(prompt, length, options, [&](int32_t token) {
+  const auto append = [&](int32_t token) {
     tokenizer_.append(text_, token);
     return true;
-  });
+  };
+  if (!stream(prompt, length, options, append, interrupt)) return std::nullopt;
   return text_;
 }
 

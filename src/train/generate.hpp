@@ -1,5 +1,6 @@
 // Text from a model, one token at a time through the cached list. All memory is set aside when it is made.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,23 +22,28 @@ class Generator {
   Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_text);
 
   // The prompt and `length` tokens more. The text stays valid until the next call. When the context is full, the
-  // model goes on from the last half of it.
-  std::string_view generate(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options);
-  // As generate, but hands over each new token as it comes; stops early when `each` returns false.
+  // model goes on from the last half of it. Nothing where `interrupt`, asked at every token, wants to leave.
+  std::optional<std::string_view> generate(const std::vector<int32_t>& prompt, int length,
+                                           const SamplingOptions& options, Interrupt interrupt = {});
+  // As generate, but hands over each new token as it comes; false where it stopped early because `each` returned false
+  // or `interrupt` true.
   template <typename Each>
-  void stream(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options, Each&& each) {
+  bool stream(const std::vector<int32_t>& prompt, int length, const SamplingOptions& options, Each&& each,
+              Interrupt interrupt = {}) {
     start();
-    for (int32_t token : prompt) feed(token);
+    for (int32_t token : prompt)
+      if (!feed(token, interrupt)) return false;
     for (int i = 0; i < length; ++i) {
       const int32_t token = draw(options, static_cast<uint64_t>(i));
-      if (!each(token)) return;
-      if (i + 1 < length) feed(token);
+      if (!each(token)) return false;
+      if (i + 1 < length && !feed(token, interrupt)) return false;
     }
+    return true;
   }
 
  private:
   void start();
-  void feed(int32_t token);
+  bool feed(int32_t token, Interrupt interrupt);
   int32_t draw(const SamplingOptions& options, uint64_t counter);
 
   Runtime& runtime_;

@@ -33,9 +33,7 @@ bool GuardAction::as_planned() const {
   return int64_t(rss_after) - int64_t(rss_before) <= planned + allowed;
 }
 
-GuardLog::GuardLog(RunRecord& record, Progress& progress) : record_(record), progress_(progress) {
-  actions_.reserve(most_listed);
-}
+GuardLog::GuardLog(Observer& tell) : tell_(tell) { actions_.reserve(most_listed); }
 
 void GuardLog::add(const GuardAction& action) {
   char text[512];
@@ -54,11 +52,10 @@ void GuardLog::add(const GuardAction& action) {
           format_bytes(action.rss_after), action.planned < 0 ? '-' : '+',
           format_bytes(uint64_t(std::abs(action.planned))), action.as_planned() ? "" : ": NOT as planned");
   }
-  record_.event("guard", {text, size});
-  record_.commit();
+  tell_.event("guard", {text, size});
   char line[sizeof text + 8];
   const auto end = fmt::format_to_n(line, sizeof line, "Guard: {}", std::string_view(text, size));
-  progress_.note({line, std::min(sizeof line, end.size)});
+  tell_.note({line, std::min(sizeof line, end.size)});
   actions_.size() < most_listed ? actions_.push_back(action) : void(++unlisted_);
 }
 

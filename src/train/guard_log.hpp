@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "guard/policy.hpp"
-#include "record/run_record.hpp"
-#include "train/progress.hpp"
+#include "train/observer.hpp"
 
 namespace plimsoll {
 
@@ -42,14 +41,13 @@ struct GuardReport {
 
 class GuardLog {
  public:
-  GuardLog(RunRecord& record, Progress& progress);
+  explicit GuardLog(Observer& tell);
   void add(const GuardAction& action);
   const std::vector<GuardAction>& actions() const { return actions_; }
   uint64_t unlisted() const { return unlisted_; }
 
  private:
-  RunRecord& record_;
-  Progress& progress_;
+  Observer& tell_;
   std::vector<GuardAction> actions_;
   uint64_t unlisted_ = 0;
 };

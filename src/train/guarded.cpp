@@ -18,7 +18,7 @@ using Kind = GuardAction::Kind;
 
 // At most this share of the time goes into looking, whatever a look costs here.
 constexpr double share_for_looking = 0.01;
-// Someone outside who asks is not kept waiting longer.
+// Someone who asks, by a message or a signal, is not kept waiting longer.
 constexpr double longest_deafness = 0.25;
 
 double seconds(std::chrono::steady_clock::duration duration) {
@@ -33,10 +33,7 @@ void sleep_for(double duration) {
 }  // namespace
 
 Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
-    : parts_(parts),
-      guard_(policy),
-      headroom_(proc::Files(limit_roots()), getpid()),
-      log_(parts.record, parts.progress) {
+    : parts_(parts), guard_(policy), headroom_(proc::Files(limit_roots()), getpid()), log_(parts.tell) {
   guard_.can_shrink(parts_.runtime.gears() > 1);
 }
 
@@ -109,10 +106,10 @@ bool Guarded::wants(bool step_begins) {
 }
 
 GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
-  GuardAction action{.kind = kind, .iteration = iteration_, .time = parts_.record.now()};
+  GuardAction action{.kind = kind, .iteration = iteration_, .time = parts_.clock.now()};
   action.rss_before = action.rss_after = memory_.resident();
   action.micro_batch = parts_.runtime.micro_batch(parts_.runtime.gear());
-  action.plan_bytes = parts_.runtime.plan.total;
+  action.plan_bytes = parts_.runtime.plan().total;
   action.because(reason);
   return action;
 }
@@ -124,9 +121,9 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
   if (std::exchange(eased_, false) && last_.used < last_.lines.shrink)
     log_.add(begin(Kind::eased, last_.reason()));
   if (asked) {
-    const uint64_t before = parts_.runtime.plan.total;
+    const uint64_t before = parts_.runtime.plan().total;
     shrink("asked from outside");
-    outside_.shrunk(before - parts_.runtime.plan.total);
+    outside_.shrunk(before - parts_.runtime.plan().total);
   }
   if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
   if (due == Level::shrink) shrink(last_.reason());
@@ -149,7 +146,7 @@ void Guarded::shrink(std::string_view reason) {
   size_t gear = runtime.gear() + 1;
   if (gear >= runtime.gears()) return;
   const uint64_t excess = last_.used - std::min(last_.used, last_.lines.warn);
-  while (gear + 1 < runtime.gears() && runtime.plan.total - runtime.plan_bytes(gear) < excess) ++gear;
+  while (gear + 1 < runtime.gears() && runtime.plan().total - runtime.plan_bytes(gear) < excess) ++gear;
   shift(gear, begin(Kind::shrink, reason));
   no_growth_before_ = seconds(Clock::now() - began_) + guard_.policy().dwell;
 }
@@ -165,7 +162,7 @@ size_t Guarded::gear_with_room() {
   const guard::Policy& policy = guard_.policy();
   size_t gear = 0;
   for (; gear < now; ++gear) {
-    const uint64_t more = runtime.plan_bytes(gear) - runtime.plan.total;
+    const uint64_t more = runtime.plan_bytes(gear) - runtime.plan().total;
     auto fits = [&](uint64_t used, uint64_t limit) {
       const auto margin = uint64_t(policy.hysteresis_percentage / 100 * double(limit));
       return used + more + margin < policy.lines(limit).shrink;
@@ -181,13 +178,13 @@ size_t Guarded::gear_with_room() {
 void Guarded::shift(size_t gear, GuardAction action) {
   Runtime& runtime = parts_.runtime;
   // What rests has given back more already; waking up will tell.
-  if (!runtime.resting()) action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan.total);
+  if (!runtime.resting()) action.planned = int64_t(runtime.plan_bytes(gear)) - int64_t(runtime.plan().total);
   const auto before = Clock::now();
   runtime.shift(gear);
   action.seconds = seconds(Clock::now() - before);
   action.rss_after = memory_.resident();
   action.micro_batch = runtime.micro_batch(gear);
-  action.plan_bytes = runtime.plan.total;
+  action.plan_bytes = runtime.plan().total;
   log_.add(action);
   guard_.can_shrink(gear + 1 < runtime.gears());
   guard_.changed_on_purpose();
@@ -196,7 +193,7 @@ void Guarded::shift(size_t gear, GuardAction action) {
 
 Guarded::Then Guarded::pause() {
   GuardAction action = begin(Kind::pause, last_.reason());
-  parts_.record.phase("pause");
+  parts_.tell.phase("pause");
   const auto before = Clock::now();
   parts_.runtime.rest();
   parts_.corpus.drop_cached_pages();
@@ -212,15 +209,16 @@ Guarded::Then Guarded::pause() {
     if (guard_.level() < Level::pause || parts_.stop.requested()) break;
     const bool in_vain = felt && last_.used >= last_.lines.stop && !guard_.can_shrink();
     if (guard_.level() == Level::stop && (in_vain || waited >= stop_after)) {
-      parts_.record.phase("train");
+      parts_.tell.phase("train");
       log_.add(begin(Kind::stop, last_.reason()));
       return Then::stop;
     }
-    sleep_for(std::max(0.0, seconds(next_ - Clock::now())));
-    look();
+    // A signal may be delivered to another thread, which does not wake this one.
+    sleep_for(std::clamp(seconds(next_ - Clock::now()), 0.0, longest_deafness));
+    if (Clock::now() >= next_) look();
   }
   due_.reset(), eased_ = false;
-  parts_.record.phase("train");
+  parts_.tell.phase("train");
   action = begin(Kind::resume, last_.reason());
   action.seconds = seconds(Clock::now() - before);
   action.planned = int64_t(parts_.runtime.given_back());
@@ -236,8 +234,8 @@ GuardReport Guarded::report() const {
 }
 
 void Guarded::stopped(bool saved) {
-  parts_.record.event("guard",
-                      saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
+  parts_.tell.event("guard",
+                    saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
 }
 
 }  // namespace plimsoll

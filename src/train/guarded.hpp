@@ -2,7 +2,7 @@
 // level says - a word, a smaller plan, a pause, an end with a checkpoint. Everything is made ready at the start: acting
 // allocates nothing.
 //
-//   Guarded guard(policy, {runtime, corpus, record, progress, stop_request, floor});
+//   Guarded guard(policy, {runtime, corpus, tell, record, stop_request, floor});
 //   executor.run(train, now, [&](int micro) { return !guard.wants(micro == 0) && (fill(micro), true); });
 //   if (abandoned && guard.act(iterations_done) == Guarded::Then::stop) save_and_leave();
 #pragma once
@@ -17,17 +17,18 @@
 #include "platform/signals.hpp"
 #include "train/guard_log.hpp"
 #include "train/own_floor.hpp"
+#include "train/record_observer.hpp"
 #include "train/runtime.hpp"
 
 namespace plimsoll {
 
-class Guarded {
+class Guarded final : public Observer {
  public:
   struct Parts {
     Runtime& runtime;
     const Corpus& corpus;
-    RunRecord& record;
-    Progress& progress;
+    Observer& tell;
+    const RecordObserver& clock;
     const StopRequest& stop;
     OwnFloor& floor;
   };
@@ -42,9 +43,8 @@ class Guarded {
   // After the checkpoint of a stop: whether it is safe.
   void stopped(bool saved);
 
-  // After every step.
-  void pace(uint64_t iterations_done, double seconds_per_step) {
-    iteration_ = iterations_done, step_seconds_ = seconds_per_step;
+  void step(const StepDone& step) override {
+    iteration_ = step.iteration, step_seconds_ = step.median_seconds;
   }
   GuardReport report() const;
   guard::Level level() const { return last_.level; }

@@ -77,6 +77,12 @@ Start find_start(const SettingsSources& sources) {
   start.state.settings = resolve(sources, &saved.settings);
   if (auto difference = first_difference(saved.settings, start.state.settings))
     fail_input("--resume {}: {}", from.string(), *difference);
+  if (const auto asked = start.state.settings.iterations; uint64_t(asked) < saved.step)
+    fail_input(
+        "--resume {}: it has done {} iterations, more than the {} asked for; give more --iterations, or "
+        "start anew "
+        "with --out FOLDER",
+        from.string(), saved.step, asked);
   const fs::path home = fs::absolute(whole.checkpoint.folder).lexically_normal().parent_path();
   start.folder = sources.command_line.contains("out") ? fs::path(start.state.settings.out) : home;
   start.same_folder = fs::weakly_canonical(start.folder, ignored) == fs::weakly_canonical(home, ignored);
@@ -86,7 +92,7 @@ Start find_start(const SettingsSources& sources) {
 }
 
 std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer,
-                                    bool all_for_validation) {
+                                    bool all_for_validation, const ReadingProgress& reading) {
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
@@ -101,8 +107,8 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
   auto open = [&](const auto& how) -> std::unique_ptr<Corpus> {
     if (samples)
       return std::make_unique<SampleCorpus>(settings.data, how,
-                                            SampleOptions{settings.skip_bad, all_for_validation});
-    return std::make_unique<TextCorpus>(settings.data, how, all_for_validation ? 0.0 : 0.9);
+                                            SampleOptions{settings.skip_bad, all_for_validation}, reading);
+    return std::make_unique<TextCorpus>(settings.data, how, all_for_validation ? 0.0 : 0.9, reading);
   };
   return tokenizer ? open(*tokenizer) : open(parse_tokenizer_kind(settings.tokenizer));
 }

@@ -12,35 +12,17 @@
 #include "kernels/gemm/backend.hpp"
 #include "model/program.hpp"
 #include "platform/memory.hpp"
-#include "train/settings.hpp"
+#include "train/way.hpp"
 
 namespace plimsoll {
-
-// How the windows of a step are cut: `micro_batch` at once, `lanes` such micro-batches side by side, a thread each.
-struct Cut {
-  int micro_batch = 1, lanes = 1;
-};
-// The cut that is fastest without a memory line. The most windows at once whose activations still pass through the
-// processor's caches: beyond some hundred tokens a micro-batch gains nothing and the step slows down on memory; wide
-// models need more to pay for reading their weights. Lanes meet once a step instead of at every node, at the price of
-// gradients of their own: for models whose gradients are small.
-Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
-// The most lanes worth having for `repeats` micro-batches of such a model.
-int fast_lanes(int repeats, uint64_t parameters, int threads);
-// The program a run with these settings records. `vocab` comes from the data.
-ProgramOptions program_options(const Settings& settings, int vocab);
-// Threads the settings mean here: 0 is every core this process may use.
-int thread_count(const Settings& settings);
 
 // The program and plan of a run, without its memory.
 struct PlannedRun {
   Program program;
   Plan plan;
 };
-PlannedRun plan_run(const Settings& settings, int vocab, int threads, bool staging,
+PlannedRun plan_run(const Settings& settings, int vocab, const Way& way, int threads,
                     Effort effort = Effort::full);
-// Whether the run's state is small enough to be copied first and written while training goes on.
-bool saves_in_background(const ProgramOptions& options);
 
 class Runtime {
  public:
@@ -60,39 +42,29 @@ class Runtime {
   std::vector<TensorSlot> optimizer_slots() const;  // empty where nothing trains
   std::span<std::byte> staging() const;
 
-  const Graph& graph() const { return *program.graph; }
+  // Of the gear in use.
+  const Program& program() const { return gears_[gear_].program; }
+  const Plan& plan() const { return plan(gear_); }
+  const Executor& executor() const { return gears_[gear_].executor; }
+  Executor& executor() { return gears_[gear_].executor; }
+  const Graph& graph() const { return *program().graph; }
   int threads() const { return pool_.threads(); }
 
   // The ways at hand, 0 being the one asked for, and the bytes each plan needs.
-  size_t gears() const { return others_.size() + 1; }
+  size_t gears() const { return gears_.size(); }
   size_t gear() const { return gear_; }
-  uint64_t plan_bytes(size_t gear) const;
+  const Plan& plan(size_t gear) const { return gears_[gear].plan; }
+  uint64_t plan_bytes(size_t gear) const { return plan(gear).total; }
   int micro_batch(size_t gear) const;
-  // Between two steps: `program`, `plan` and `executor` are those of `gear` from here on. A smaller plan's surplus is
-  // given back, a larger one's is touched again. Allocates nothing.
+  // Between two steps: `gear` is in use from here on. A smaller plan's surplus is given back, a larger one's is touched
+  // again. Allocates nothing.
   void shift(size_t gear);
   // Between two steps nothing but parameters, moments and staging need be kept: rest() gives the other bytes back, wake()
   // has them again before the next step. While resting, shift() only says how many those will be.
   void rest();
   void wake();
   bool resting() const { return resting_; }
-  uint64_t given_back() const { return resting_ ? plan.total - plan.persistent : 0; }
-
-  // In the order they are made: each needs those before it.
-  Program program;
-
- private:
-  ValueId staging_ = no_value;
-
- public:
-  Plan plan;
-
- private:
-  Pool pool_;
-  Mapping memory_;
-
- public:
-  Executor executor;
+  uint64_t given_back() const { return resting_ ? plan().total - plan().persistent : 0; }
 
  private:
   struct Gear {
@@ -100,10 +72,14 @@ class Runtime {
     Plan plan;
     Executor executor;
   };
-  const Gear& other(size_t gear) const { return others_[gear < gear_ ? gear : gear - 1]; }
+  Gear make_gear(Program program, Plan plan, const kernels::Backend& gemm);
+  TensorSlot slot(ValueId id) const;
 
-  std::vector<Gear> others_;  // in order, without the one in use
+  Pool pool_;
+  Mapping memory_;
+  std::vector<Gear> gears_;  // largest first
   size_t gear_ = 0;
+  ValueId staging_ = no_value;  // of the first gear; lies at the same place in all
   bool resting_ = false;
 };
 

@@ -3,14 +3,14 @@
 #pragma once
 #include <vector>
 
-#include "model/program.hpp"
-#include "train/settings.hpp"
+#include "train/way.hpp"
 
 namespace plimsoll {
 
-// Largest first, each at most `factor` of the windows of the one before; `settings` say the way they are smaller than.
+// Largest first, each at most `factor` of the windows of the one before, all smaller than `way`.
 // Having one at hand takes some heap (0.05 MB a block of the model), so at most `most` are: the first, the last and what
 // lies evenly between them.
-std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, double factor, size_t most);
+std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, Way way, double factor,
+                                          size_t most);
 
 }  // namespace plimsoll

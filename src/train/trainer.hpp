@@ -1,5 +1,4 @@
-// The training loop: steps, and what happens along the way — lines, evaluations, samples, checkpoints — without one
-// allocation after it has warmed up.
+// A training run from start to result: prepares it, has those who follow it told, lets the loop run, sums up.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,6 +8,7 @@
 #include "live/companion.hpp"
 #include "train/evaluate.hpp"
 #include "train/guard_log.hpp"
+#include "train/loop.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -16,14 +16,20 @@ namespace plimsoll {
 
 // What a run reports at its end.
 struct TrainResult {
-  enum class End { finished, interrupted, diverged, stopped };  // stopped: by the guard
+  using End = Loop::End;
   End end = End::finished;
+  bool nothing_to_do =
+      false;  // the run was complete before; what follows but the iterations and folder is not known
   uint64_t iterations = 0;  // done in all, those before a resume included
+  bool complete = false;    // those are all that were asked for
   uint64_t parameters = 0;
-  double loss = 0;             // mean over the last steps (up to 100)
-  double validation_loss = 0;  // over the final windows
+  double loss = 0;  // mean over the last steps (up to 100)
+  double validation_loss =
+      0;  // over the final windows; where the run was left early, the last one along the way
   uint64_t validation_targets = 0;
-  ValidationLoss validation;                    // by provenance too, at the end of a run on samples
+  std::optional<uint64_t>
+      validation_part;        // all targets the validation part has; nothing where it is endless
+  ValidationLoss validation;  // by provenance too, at the end of a run on samples
   std::optional<SampleCorpus::Counts> samples;  // where the data is samples
   double distrust_lambda = 0;
   double cross_entropy = 0;     // as `loss`, without weights; NaN where there are none
@@ -33,7 +39,7 @@ struct TrainResult {
   std::optional<double> predicted_milliseconds;  // where a memory line was drawn
   uint64_t plan_bytes = 0, plan_lower_bound_bytes = 0;
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
-  std::optional<uint64_t> allocations_after_warmup;  // nothing where they are not counted (sanitizers)
+  std::optional<uint64_t> allocations_after_warmup;  // nothing: not counted (sanitizers), or too short a run
   verdict::Verdict verdict;                          // about this process's own memory
   GuardReport guard;
   std::string gemm;
@@ -41,7 +47,7 @@ struct TrainResult {
   std::string folder;
 };
 
-// Runs from `start` to the last iteration, a signal, or a loss that is not a number. Human text goes to stdout, with
+// Runs from `start` to the last iteration, a signal, or a loss that is NaN or infinite. Human text goes to stdout, with
 // `json` to stderr. `server` is told where the record is.
 TrainResult train(Start start, bool json, live::Companion* server = nullptr);
 

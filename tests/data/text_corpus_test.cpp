@@ -1,5 +1,6 @@
 #include "data/text_corpus.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <unistd.h>
@@ -179,6 +180,64 @@ TEST_F(TextCorpusTest, ALargeTextDoesNotStayInMemory) {
   std::vector<int32_t> window(65);
   for (uint64_t i = 0; i < 3000; ++i) corpus.window(Split::train, random.below(i, 43'000'000), window);
   EXPECT_LT(resident_file_bytes(), before + 2'000'000);
+}
+
+TEST_F(TextCorpusTest, LineEndsAndMarksAreNoCharacters) {
+  const std::string mixed = mixed_text(20'000);
+  std::string windows = "\xEF\xBB\xBF";
+  for (const char c : mixed) windows += c == '\n' ? "\r\n" : std::string(1, c);
+  const TextCorpus lf(write("lf.txt", mixed), Kind::characters),
+      crlf(write("crlf.txt", windows), Kind::characters);
+  EXPECT_EQ(everything(crlf), mixed);
+  EXPECT_EQ(crlf.tokenizer(), lf.tokenizer());
+  EXPECT_EQ(crlf.notes().size(), 2u);
+  EXPECT_TRUE(lf.notes().empty());
+  for (uint64_t place = 0; place < 17'000; place += 97)
+    ASSERT_EQ(read(crlf, Split::train, place, 65), read(lf, Split::train, place, 65)) << place;
+  // A model that knows none of them reads such a file; one that was trained on them goes on seeing them.
+  EXPECT_EQ(everything(TextCorpus(write("again.txt", windows), lf.tokenizer())), mixed);
+  std::vector<char32_t> known = {U'\n', U'\r', U'a', 0xFEFF};
+  const TextCorpus old(write("old.txt",
+                             "\xEF\xBB\xBF"
+                             "a\r\na"),
+                       Tokenizer::characters(known));
+  EXPECT_EQ(everything(old),
+            "\xEF\xBB\xBF"
+            "a\r\na");
+  EXPECT_TRUE(old.notes().empty());
+  // A carriage return alone is a character, and so is everything in bytes.
+  EXPECT_EQ(everything(TextCorpus(write("mac.txt", "a\ra\r"), Kind::characters)), "a\ra\r");
+  EXPECT_EQ(everything(TextCorpus(write("bytes.txt", windows), Kind::bytes)), windows);
+}
+
+TEST_F(TextCorpusTest, LargeTextsAreReadAsSmallOnes) {
+  // Above and below what stays in memory, in one file and in more than are kept open.
+  const std::string text = mixed_text(2'000'000), ascii(4'500'000, 'x');
+  ASSERT_GT(text.size(), 4'000'000u);
+  EXPECT_EQ(everything(TextCorpus(write("mixed.txt", text), Kind::characters)), text);
+  EXPECT_EQ(everything(TextCorpus(write("bytes.txt", text), Kind::bytes)), text);
+  EXPECT_EQ(everything(TextCorpus(write("ascii.txt", ascii), Kind::characters)), ascii);
+  fs::create_directory(folder_ / "many");
+  std::string whole;
+  for (int i = 100; i < 200; ++i) {
+    const std::string part = mixed_text(20'000 + size_t(i));
+    write(fmt::format("many/{}", i), part);
+    whole += part;
+  }
+  EXPECT_EQ(everything(TextCorpus((folder_ / "many").string(), Kind::characters)), whole);
+}
+
+TEST_F(TextCorpusTest, WhoeverWaitsHearsHowFarReadingIs) {
+  const std::string path = write("large.txt", std::string(5'000'000, 'x'));
+  uint64_t last = 0, calls = 0;
+  const TextCorpus corpus(path, Kind::characters, 0.9, [&](uint64_t done, uint64_t total) {
+    EXPECT_GT(done, last);
+    EXPECT_EQ(total, 5'000'000u);
+    last = done;
+    ++calls;
+  });
+  EXPECT_EQ(last, 5'000'000u);
+  EXPECT_GE(calls, 4u);
 }
 
 }  // namespace plimsoll

@@ -42,6 +42,21 @@ def interrupted(place):
     print("interrupted at", result["iterations"])
 
 
+def stubborn_folders(place):
+    """What cannot be removed or was not saved on the way is a warning: the last checkpoint is there, so the code is 0."""
+    at = place.path
+    args = ["--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 50, "--keep", 1, "--json"]
+    (at / "stubborn" / ".step-000150.tmp").mkdir(parents=True)
+    (at / "stubborn" / ".step-000150.tmp" / "mine").write_text("not a file of a checkpoint")
+    run(at, "train", "--tiny", 100, "--out", "stubborn", *args)
+    (at / "stubborn" / "step-000100" / "mine").write_text("keeps the folder alive")
+    ended = run(at, "train", "--resume", "stubborn", "--iterations", 250, *args)
+    assert "step-000150 was not saved" in ended.err and "removing an old checkpoint" in ended.err, ended
+    assert "could not be saved" not in ended.err and ended.json()["end"] == "finished", ended
+    assert checkpoints(at / "stubborn")[-1] == 250
+    print("stubborn folders: warned, finished")
+
+
 def full_disk(place):
     """The disk fills while the run goes on: it says so and goes on, what was saved stays; the last save failing gives code 1."""
     disk = place.mount("disk", "-t", "tmpfs", "-o", "size=4m", "tmpfs")
@@ -79,4 +94,5 @@ def full_disk(place):
 with Temporary() as place:
     diverges(place)
     interrupted(place)
+    stubborn_folders(place)
     full_disk(place)

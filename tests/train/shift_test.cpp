@@ -36,20 +36,21 @@ struct Rehearsal {
       : settings(s),
         corpus(s.seed),
         runtime(program_options(s, corpus.vocabulary()), s.threads, kernels::open_backend("native"), true,
-                {smaller_steps(s, corpus.vocabulary(), factor, 9), {}}),
+                {smaller_steps(s, corpus.vocabulary(), stated_way(s, corpus.vocabulary()), factor, 9), {}}),
         batches(corpus, s.seed, s.batch * s.accumulate, s.context) {
     runtime.initialise(s.seed);
   }
   double step() {
     const int rows = runtime.micro_batch(runtime.gear());
-    runtime.executor.run(runtime.program.train, {.step = done, .learning_rate = 1e-3f, .seed = settings.seed},
-                         [&](int micro, int lane) {
-                           batches.fill(done, micro * rows,
-                                        {runtime.executor.tokens(runtime.program.tokens, lane),
-                                         size_t(rows) * size_t(settings.context + 1)});
-                         });
+    runtime.executor().run(runtime.program().train,
+                           {.step = done, .learning_rate = 1e-3f, .seed = settings.seed},
+                           [&](int micro, int lane) {
+                             batches.fill(done, micro * rows,
+                                          {runtime.executor().tokens(runtime.program().tokens, lane),
+                                           size_t(rows) * size_t(settings.context + 1)});
+                           });
     ++done;
-    return *runtime.executor.data(runtime.program.loss);
+    return *runtime.executor().data(runtime.program().loss);
   }
   Settings settings;
   GrammarCorpus corpus;
@@ -91,7 +92,7 @@ TEST(Shift, MemoryFallsAndRisesByWhatThePlansSay) {
   OwnMemory memory;
   run.step();
   for (size_t gear : {size_t(1), run.runtime.gears() - 1, size_t(0), run.runtime.gears() - 1, size_t(0)}) {
-    const auto before = int64_t(memory.resident()), planned = int64_t(run.runtime.plan.total);
+    const auto before = int64_t(memory.resident()), planned = int64_t(run.runtime.plan().total);
     run.runtime.shift(gear);
     const int64_t difference = int64_t(memory.resident()) - before;
     EXPECT_NEAR(double(difference), double(int64_t(run.runtime.plan_bytes(gear)) - planned), tolerance);
@@ -121,11 +122,52 @@ TEST(Shift, AnAbandonedStepChangesNothing) {
   for (int i = 0; i < 6; ++i) {
     Runtime& runtime = disturbed.runtime;
     const bool ended =
-        runtime.executor.run(runtime.program.train, {.step = disturbed.done, .learning_rate = 1e-3f},
-                             [&](int micro, int) { return micro < i; });
+        runtime.executor().run(runtime.program().train, {.step = disturbed.done, .learning_rate = 1e-3f},
+                               [&](int micro, int) { return micro < i; });
     ASSERT_FALSE(ended);
     ASSERT_EQ(whole.step(), disturbed.step());
   }
+}
+
+TEST_P(ShiftInLanes, AStepThatIsLeftBetweenNodesChangesNothing) {
+  Settings s = larger();
+  s.lanes = s.threads = GetParam();
+  s.micro_batch = 8;
+  Rehearsal whole(s), disturbed(s);
+  Runtime& runtime = disturbed.runtime;
+  struct Patience {
+    int left, asked = 0;
+  };
+  for (int patience : {0, 1, 3}) {
+    Patience questions{patience};
+    const Interrupt interrupt{[](void* of) {
+                                auto& q = *static_cast<Patience*>(of);
+                                ++q.asked;
+                                return q.left-- <= 0;
+                              },
+                              &questions};
+    ASSERT_FALSE(runtime.executor().run(
+        runtime.program().train, {.step = disturbed.done, .learning_rate = 1e-3f, .seed = s.seed},
+        [&](int micro, int lane) {
+          disturbed.batches.fill(disturbed.done, micro * 8,
+                                 {runtime.executor().tokens(runtime.program().tokens, lane), size_t(8 * 65)});
+        },
+        interrupt))
+        << "asked " << questions.asked << " times";
+    ASSERT_EQ(whole.step(), disturbed.step());
+  }
+}
+
+TEST(Shift, AnEvaluationGoesOnWhereItWasLeftInAnyGear) {
+  Rehearsal run(larger());
+  const Evaluation windows = Evaluation::subset(run.corpus, 64, 40);
+  const double whole = evaluate(run.runtime, windows).loss;
+  EvaluationPass pass(windows);
+  int questions = 0, left = 0;
+  const Interrupt every_fifth{[](void* of) { return ++*static_cast<int*>(of) % 5 == 0; }, &questions};
+  while (!pass.advance(run.runtime, every_fifth)) run.runtime.shift(size_t(++left) % run.runtime.gears());
+  EXPECT_GE(left, 2);
+  EXPECT_NEAR(pass.result().loss, whole, 1e-6);
 }
 
 TEST(Shift, AllocatesNothing) {
@@ -149,7 +191,7 @@ TEST(Shift, GearsGetSmallerAndKeepTheBatch) {
   for (size_t g = 1; g < run.runtime.gears(); ++g)
     EXPECT_LT(run.runtime.plan_bytes(g), run.runtime.plan_bytes(g - 1)) << "in gear 2";
   EXPECT_EQ(
-      run.runtime.micro_batch(2) * run.runtime.graph().lists()[size_t(run.runtime.program.train)].repeats,
+      run.runtime.micro_batch(2) * run.runtime.graph().lists()[size_t(run.runtime.program().train)].repeats,
       16);
 }
 
@@ -157,22 +199,22 @@ TEST(SmallerSteps, AreDivisorsOfTheBatchAndFollowTheFactor) {
   Settings s = model();
   s.batch = 12, s.micro_batch = 12;
   std::vector<int64_t> windows;
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5, 9)) {
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.5, 9)) {
     windows.push_back(o.batch);
     EXPECT_EQ(o.batch * o.accumulate, 24);
     EXPECT_EQ(o.evaluate_batch, o.batch);
   }
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 3, 1, 1}));
   windows.clear();
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99, 9)) windows.push_back(o.batch);
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.99, 9)) windows.push_back(o.batch);
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 4, 3, 2, 1, 1}));
   windows.clear();
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.99, 3)) windows.push_back(o.batch);
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.99, 3)) windows.push_back(o.batch);
   EXPECT_EQ(windows, (std::vector<int64_t>{6, 3, 1}));
-  EXPECT_EQ(smaller_steps(s, 35, 0.99, 3).back().recompute, Recompute::blocks);
+  EXPECT_EQ(smaller_steps(s, 35, stated_way(s, 35), 0.99, 3).back().recompute, Recompute::blocks);
   s.lanes = 2, s.accumulate = 4;
   std::vector<int> lanes;
-  for (const ProgramOptions& o : smaller_steps(s, 35, 0.5, 9)) lanes.push_back(o.lanes);
+  for (const ProgramOptions& o : smaller_steps(s, 35, stated_way(s, 35), 0.5, 9)) lanes.push_back(o.lanes);
   EXPECT_EQ(lanes, (std::vector<int>{2, 2, 2, 1, 1}));
 }
 

@@ -17,7 +17,9 @@ class PlanSection {
     // Drawn from the largest down, so that none hides another's edge; keys walk in the same order.
     this.values.sort((a, b) => b.size - a.size);
     const totals = {};
-    for (const value of this.values) totals[value.role] = (totals[value.role] || 0) + value.size;
+    // The trainer's own figures: bytes by role when most is in use. Older records have none; their values are added up.
+    const said = role => Number((run.configuration || {})['plan.bytes.' + role] || NaN);
+    for (const value of this.values) totals[value.role] = said(value.role) || (totals[value.role] || 0) + value.size;
     this.roles = Object.keys(totals).sort((a, b) => totals[b] - totals[a]);
     this.nodes = Math.max(...this.values.map(value => value.last)) + 1;
     this.resident = rowsOf(run.memory, 'time', 'rss').filter(row => row[1] !== null);

@@ -1,0 +1,84 @@
+#include "train/checkpoints.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+namespace {
+
+CheckpointStore open_store(const PreparedRun& run, StateText& state) {
+  const Start& start = run.start;
+  make_run_folder(start.folder, state.write(0, INFINITY, 0));
+  const std::optional<uint64_t> resumed =
+      start.checkpoint && start.same_folder ? std::optional(start.state.step) : std::nullopt;
+  return CheckpointStore(start.folder, resumed, run.saved.settings.keep);
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const PreparedRun& run, Observer& tell)
+    : tell_(tell),
+      model_(run.runtime->model_slots()),
+      optimizer_(run.runtime->optimizer_slots()),
+      state_(run.saved),
+      store_(open_store(run, state_)),
+      best_loss_(run.start.state.best_loss),
+      best_step_(run.start.state.best_step) {
+  if (run.start.checkpoint && run.start.same_folder) handed_over_ = run.start.state.step;
+  store_.prepare(views(model_), views(optimizer_), state_.capacity(), run.runtime->staging());
+}
+
+void Checkpoints::evaluated(const Evaluated& e) {
+  if (e.loss.loss < best_loss_) best_loss_ = e.loss.loss, best_step_ = e.iteration;
+}
+
+// A finite loss says nothing of the update made after it: what would be saved is looked at itself.
+bool Checkpoints::is_finite() const {
+  auto finite = [](const TensorSlot& slot) {
+    const uint64_t floats = float_bytes(slot.shape) / sizeof(float);
+    constexpr uint32_t exponent = 0x7f800000;  // all its bits are set in infinities and NaN only
+    uint32_t lost = 0;
+    for (uint64_t i = 0; i < floats; ++i)
+      lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
+    return lost == 0;
+  };
+  return std::all_of(model_.begin(), model_.end(), finite) &&
+         std::all_of(optimizer_.begin(), optimizer_.end(), finite);
+}
+
+bool Checkpoints::save(uint64_t iteration) {
+  if (handed_over_ == iteration) return true;
+  if (!is_finite()) return false;
+  tell_.phase("checkpoint");
+  report_error("; the run goes on, earlier checkpoints are intact");
+  // Best by the newest evaluation: a checkpoint is the best one if it holds the parameters that were evaluated best.
+  store_.save(iteration, state_.write(iteration, best_loss_, best_step_), best_step_ == iteration);
+  handed_over_ = iteration;
+  tell_.saved(iteration);
+  tell_.phase("train");
+  return true;
+}
+
+void Checkpoints::report_error(std::string_view consequence) {
+  const auto error = store_.take_error();
+  if (!error) return;
+  tell_.event("checkpoint", *error);
+  tell_.note(fmt::format("warning: {}{}", *error, consequence));
+}
+
+void Checkpoints::settle() {
+  store_.wait();
+  report_error("");
+}
+
+void Checkpoints::settle(uint64_t iteration) {
+  store_.wait();
+  if (store_.last_step() == iteration) return report_error("");
+  const auto error = store_.take_error();
+  fail("the last checkpoint could not be saved: {}", error ? *error : "it was not written");
+}
+
+}  // namespace plimsoll

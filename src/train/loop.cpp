@@ -1,0 +1,220 @@
+#include "train/loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "platform/allocations.hpp"
+#include "train/describe.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr uint64_t warm_iterations = 100;  // allocations are counted from here on
+constexpr const char* lost = "its update made parameters that are NaN or infinite";
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Moves an estimate towards the median of what it is shown, without keeping any of it.
+void follow_median(double& estimate, double value) {
+  if (estimate == 0) estimate = value;
+  estimate += (value > estimate ? 1 : -1) * 0.02 * estimate;
+}
+
+}  // namespace
+
+double RecentMean::mean() const {
+  const size_t n = std::min(count_, ring_.size());
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += ring_[i];
+  return n ? sum / double(n) : NAN;
+}
+
+Loop::Loop(const Parts& parts)
+    : parts_(parts),
+      run_(parts.run),
+      runtime_(*run_.runtime),
+      settings_(run_.settings()),
+      generator_(runtime_, run_.corpus->tokenizer(), settings_.sample_length + 256),
+      scratch_(run_.corpus->samples() ? size_t(settings_.context) : 0),
+      gradient_norm_(NAN),
+      cross_entropy_(NAN),
+      done_(run_.start.state.step) {
+  figures_.last_validation = NAN;
+}
+
+// A signal, or something the guard wants to do; what does no harm waits for the next step to begin.
+bool Loop::asked(bool step_begins) {
+  return parts_.stop.requested() || (parts_.guard && parts_.guard->wants(step_begins));
+}
+
+Interrupt Loop::interrupt() {
+  return {[](void* loop) { return static_cast<Loop*>(loop)->asked(false); }, this};
+}
+
+// After something was left: whether to go on with it. The guard may have paused in between.
+bool Loop::attend() {
+  if (parts_.guard && parts_.guard->act(done_) == Guarded::Then::stop)
+    left_ = End::stopped;
+  else if (parts_.stop.requested())
+    left_ = End::interrupted;
+  return left_ == End::finished;
+}
+
+// Runs the code of every later event once, so that its pages and the libraries' first-use memory are there before the
+// count begins. Reads parameters only; leaves no trace in the run.
+void Loop::rehearse() {
+  if (!generator_.generate(run_.prompt, 1, {}, interrupt())) return;
+  EvaluationPass(Evaluation::subset(*run_.corpus, settings_.context, 1), scratch_)
+      .advance(runtime_, interrupt());
+}
+
+// Nothing where the step was left: parameters and moments are as before, it is done again later.
+std::optional<double> Loop::step() {
+  const Program& program = runtime_.program();
+  Executor& executor = runtime_.executor();
+  const int rows = runtime_.micro_batch(runtime_.gear());
+  const size_t tokens = size_t(rows) * size_t(settings_.context + 1);
+  const size_t targets = size_t(rows) * size_t(settings_.context);
+  const bool weighted = program.weights != no_value, clipped = program.clip != no_value;
+  const Moment now{
+      .step = done_, .learning_rate = static_cast<float>(run_.schedule.at(done_)), .seed = settings_.seed};
+  const bool ended = executor.run(
+      program.train, now,
+      [&](int micro, int lane) {
+        if (asked(micro == 0)) return false;
+        std::span<float> weights;
+        if (weighted) weights = {executor.data(program.weights, lane), targets};
+        run_.batches->fill(done_, micro * rows, {executor.tokens(program.tokens, lane), tokens}, weights);
+        return true;
+      },
+      interrupt());
+  if (!ended) return std::nullopt;
+  // Read now: the next list to run, an evaluation, uses these bytes for its own.
+  if (clipped) gradient_norm_ = double(executor.data(program.clip)[1]);
+  if (weighted) cross_entropy_ = *executor.data(program.cross_entropy);
+  return *executor.data(program.loss);
+}
+
+std::optional<ValidationLoss> Loop::measure(const Evaluation& windows) {
+  EvaluationPass pass(windows, scratch_);
+  while (!pass.advance(runtime_, interrupt()))
+    if (!attend()) return std::nullopt;
+  return pass.result();
+}
+
+bool Loop::sample() {
+  const SamplingOptions options{.temperature = 0.8, .seed = settings_.seed + done_};
+  for (;;) {
+    // What the guard does takes the cached keys and values away: the sample begins anew, with the same result.
+    if (const auto text = generator_.generate(run_.prompt, settings_.sample_length, options, interrupt())) {
+      parts_.tell.sampled(done_, *text);
+      return true;
+    }
+    if (!attend()) return false;
+  }
+}
+
+// Whether parameters are still numbers, as far as they were looked at.
+bool Loop::after_step(double loss) {
+  Observers& tell = parts_.tell;
+  const uint64_t last = uint64_t(settings_.iterations);
+  auto due = [&](int every) {
+    return left_ == End::finished && every > 0 && (done_ % uint64_t(every) == 0 || done_ == last);
+  };
+  losses_.add(loss);
+  cross_entropies_.add(cross_entropy_);
+  if (due(settings_.eval_every)) {
+    tell.phase("evaluate");
+    const auto measured = measure(run_.evaluation);
+    tell.phase("train");
+    if (measured) {
+      figures_.last_validation = measured->loss;
+      tell.evaluated({done_, parts_.clock.now(), *measured});
+    }
+  }
+  const uint64_t resident = memory_.resident(), planned = runtime_.plan().total;
+  const double time = parts_.clock.now();
+  // As though the plan had never been changed: what the guard gave back and took again is not the run's own trend.
+  parts_.floor.see(time, done_, resident + runtime_.plan_bytes(0) - planned);
+  tell.step({.iteration = done_,
+             .iterations = last,
+             .time = time,
+             .loss = loss,
+             .learning_rate = run_.schedule.at(done_ - 1),
+             .gradient_norm = gradient_norm_,
+             .cross_entropy = cross_entropy_,
+             .validation = figures_.last_validation,
+             .median_seconds = figures_.median_step_seconds,
+             .tokens = run_.tokens_per_step(),
+             .resident = resident,
+             .plan_bytes = planned,
+             .guard = parts_.guard ? guard::level_name(parts_.guard->level()) : std::string_view()});
+  if (due(settings_.sample_every)) {
+    tell.phase("sample");
+    sample();
+    tell.phase("train");
+  }
+  return !due(settings_.checkpoint_every) || parts_.checkpoints.save(done_);
+}
+
+Loop::End Loop::run() {
+  parts_.tell.phase("train");
+  rehearse();
+  began_ = Clock::now();
+  const uint64_t first = done_, last = uint64_t(settings_.iterations);
+  // Of a short run, memory is compared with what it was half-way.
+  const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
+  while (done_ < last) {
+    const auto step_began = Clock::now();
+    const std::optional<double> loss = step();
+    if (!loss) {
+      if (!attend()) return leave(left_);
+      continue;
+    }
+    follow_median(figures_.median_step_seconds, seconds_since(step_began));
+    if (done_++ == first) figures_.first_step_seconds = seconds_since_process_start();
+    if (!std::isfinite(*loss)) return diverge("its loss is NaN or infinite");
+    if (!after_step(*loss)) return diverge(lost);
+    if (left_ != End::finished) return leave(left_);
+    if (done_ == warm) figures_.rss_after_warmup = memory_.resident();
+    if (done_ == first + warm_iterations) allocations_before_ = allocations();
+  }
+  return parts_.checkpoints.save(done_) ? close(End::finished) : diverge(lost);
+}
+
+// Saves and ends before everything is done.
+Loop::End Loop::leave(End end) {
+  runtime_.rest();  // whoever is short of memory has it while the checkpoint is written
+  if (!parts_.checkpoints.save(done_)) return diverge(lost);
+  return close(end);
+}
+
+Loop::End Loop::diverge(std::string_view what) {
+  parts_.tell.event("diverged", what);
+  parts_.checkpoints.wait();
+  const auto good = parts_.checkpoints.last_step();
+  parts_.tell.note(fmt::format("Stopped at iteration {}: {}. {}; a lower --lr may help", done_, what,
+                               good ? fmt::format("The last good checkpoint is kept: step {}", *good)
+                                    : std::string("There is no good checkpoint yet")));
+  return close(End::diverged);
+}
+
+Loop::End Loop::close(End end) {
+  figures_.seconds = seconds_since(began_);
+  parts_.checkpoints.wait();
+  // Counted before anything below allocates: reporting is no part of the loop.
+  if (allocations_counted() && done_ >= run_.start.state.step + warm_iterations)
+    figures_.allocations_after_warmup = allocations() - allocations_before_;
+  figures_.rss_end = memory_.resident();
+  figures_.loss = losses_.mean();
+  figures_.cross_entropy = cross_entropies_.mean();
+  if (end == End::stopped) parts_.guard->stopped(parts_.checkpoints.last_step() == done_);
+  parts_.tell.ended();
+  end == End::diverged ? parts_.checkpoints.settle() : parts_.checkpoints.settle(done_);
+  return end;
+}
+
+}  // namespace plimsoll

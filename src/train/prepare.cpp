@@ -1,0 +1,85 @@
+#include "train/prepare.hpp"
+
+#include "base/units.hpp"
+#include "platform/memory.hpp"
+#include "train/budget.hpp"
+#include "train/fitting.hpp"
+#include "train/smaller_steps.hpp"
+
+namespace plimsoll {
+namespace {
+
+Way settle_way(const Settings& settings, int vocab) {
+  if (settings.memory.empty()) return stated_way(settings, vocab);
+  const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
+  Way way = choose(settings, vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()));
+  way.seconds *= slowness(settings);
+  return way;
+}
+
+// A guarded run can be made smaller while it runs, in few steps below a line, where their heap counts. Every run is
+// looked at before its memory is taken.
+Runtime::Extras extras(const Settings& settings, int vocab, const Way& way,
+                       const std::optional<guard::Policy>& policy) {
+  Runtime::Extras extras;
+  if (policy)
+    extras.smaller = smaller_steps(settings, vocab, way, policy->batch_size_reduction_factor,
+                                   settings.memory.empty() ? 4 : 2);
+  extras.fits = [&settings, vocab, &policy](uint64_t bytes) {
+    refuse_what_cannot_fit(settings, vocab, policy, bytes);
+  };
+  return extras;
+}
+
+std::vector<int32_t> sample_prompt(const Settings& settings, const Corpus& corpus) {
+  if (!settings.prompt.empty()) return corpus.tokenizer().encode(settings.prompt);
+  // A window's first token: the newline before a sentence of the grammar, or whatever the text begins with.
+  std::vector<int32_t> first(1);
+  corpus.window(Split::train, 0, first);
+  return first;
+}
+
+}  // namespace
+
+PreparedRun prepare(Start start, const ReadingProgress& reading) {
+  // The cheapest refusals come first; memory is taken last.
+  std::unique_ptr<Corpus> corpus =
+      open_corpus(start.state.settings, start.checkpoint ? &start.state.tokenizer : nullptr, false, reading);
+  bind_data(start, *corpus);
+  const Settings& settings = start.state.settings;
+  const int vocab = start.state.vocab;
+  auto batches = std::make_unique<Batches>(
+      *corpus, settings.seed, settings.batch * settings.accumulate, settings.context,
+      SampleBatching{size_t(settings.shuffle_buffer), settings.distrust_lambda});
+  Evaluation evaluation = Evaluation::subset(*corpus, settings.context,
+                                             uint64_t(settings.eval_batches) * uint64_t(settings.batch));
+  std::vector<int32_t> prompt = sample_prompt(settings, *corpus);
+  const Schedule schedule{settings.lr, settings.min_lr, uint64_t(settings.warmup),
+                          uint64_t(settings.iterations)};
+  const std::optional<double> floor = corpus->floor(settings.context);
+  const kernels::Backend gemm = kernels::open_backend(settings.gemm, settings.isa);
+  std::optional<guard::Policy> policy = guard_policy(settings);
+  const Way way = settle_way(settings, vocab);
+  auto runtime = std::make_unique<Runtime>(program_options(settings, vocab, way), thread_count(settings),
+                                           gemm, way.staging, extras(settings, vocab, way, policy));
+  if (start.checkpoint)
+    load(*start.checkpoint, runtime->model_slots(), runtime->optimizer_slots());
+  else
+    runtime->initialise(settings.seed);
+  RunState saved = start.state;
+  saved.settings = with_way(std::move(saved.settings), way);
+  return {.start = std::move(start),
+          .way = way,
+          .saved = std::move(saved),
+          .corpus = std::move(corpus),
+          .batches = std::move(batches),
+          .evaluation = evaluation,
+          .floor = floor,
+          .prompt = std::move(prompt),
+          .schedule = schedule,
+          .policy = std::move(policy),
+          .gemm = gemm,
+          .runtime = std::move(runtime)};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+// From what is asked for to a run that could take its first step: data opened, the way settled, memory mapped, weights
+// there. Nothing is written, and everything that can be refused has been.
+//
+//   PreparedRun run = prepare(find_start(sources));
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/batches.hpp"
+#include "guard/policy.hpp"
+#include "kernels/gemm/backend.hpp"
+#include "optim/schedule.hpp"
+#include "train/run_folder.hpp"
+#include "train/runtime.hpp"
+
+namespace plimsoll {
+
+struct PreparedRun {
+  Start start;  // its settings hold what the user said
+  Way way;      // what that comes to
+  // What is saved with the run: the state at its start, with the way in its settings, so that a resumed run keeps its bits.
+  RunState saved;
+  std::unique_ptr<Corpus> corpus;
+  std::unique_ptr<Batches> batches;  // of the corpus
+  Evaluation evaluation;             // the windows looked at along the way
+  std::optional<double> floor;       // the data's entropy, nats per token, where it is known
+  std::vector<int32_t> prompt;       // how samples begin
+  Schedule schedule;
+  std::optional<guard::Policy> policy;  // nothing: the guard is off
+  kernels::Backend gemm;
+  std::unique_ptr<Runtime> runtime;
+
+  const Settings& settings() const { return start.state.settings; }
+  uint64_t tokens_per_step() const {
+    return uint64_t(settings().batch) * uint64_t(settings().accumulate) * uint64_t(settings().context);
+  }
+};
+
+// InputError for everything that makes the run impossible. `reading` hears how far the data has been read.
+PreparedRun prepare(Start start, const ReadingProgress& reading = {});
+
+}  // namespace plimsoll

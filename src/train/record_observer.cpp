@@ -1,0 +1,55 @@
+#include "train/record_observer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "report/verdict_json.hpp"
+#include "train/describe.hpp"
+#include "train/settings_json.hpp"
+
+namespace plimsoll {
+
+RunRecord RecordObserver::open(const PreparedRun& run, Observer& people) {
+  std::vector<std::string> notes;
+  RunRecord record = open_record(run.start.folder, int64_t(run.start.state.step), notes);
+  for (const std::string& note : notes) people.note("note: " + note);
+  return record;
+}
+
+RecordObserver::RecordObserver(const PreparedRun& run, Observer& people)
+    : people_(people), record_(open(run, people)), floor_(run.floor.value_or(unknown_real)) {
+  const nlohmann::json all = to_json(run.saved.settings);
+  for (const auto& [key, value] : all.items())
+    record_.configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
+  record_.configuration("parameters", std::to_string(run.runtime->program().model->count()));
+  record_.configuration("gemm.chosen", run.gemm.description);
+  record_.configuration("threads.chosen", std::to_string(run.runtime->threads()));
+  if (run.floor) record_.configuration("entropy_floor", fmt::format("{}", *run.floor));
+  record_plan(record_, run.runtime->graph(), run.runtime->plan());
+  record_.commit();
+}
+
+void RecordObserver::step(const StepDone& step) {
+  const auto row = rows_.row(step);
+  if (!row) return;
+  record_.step(*row);
+  record_.memory({.time = step.time, .step = int64_t(step.iteration), .rss = int64_t(step.resident)});
+  if (error_said_ || record_.error().empty()) return;
+  error_said_ = true;
+  people_.note(record_.error());
+}
+
+void RecordObserver::evaluated(const Evaluated& e) {
+  record_.evaluation({.step = int64_t(e.iteration), .time = e.time, .loss = e.loss.loss, .floor = floor_});
+}
+
+void RecordObserver::event(std::string_view kind, std::string_view text) {
+  record_.event(kind, text);
+  record_.commit();
+}
+
+void RecordObserver::verdict(const verdict::Verdict& verdict) {
+  record_.verdict(report::verdict_json(verdict).dump());
+  record_.commit();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+// Keeps the run file: steps, evaluations, memory, phases, events and at last the verdict.
+#pragma once
+#include "record/run_record.hpp"
+#include "train/observer.hpp"
+#include "train/prepare.hpp"
+#include "train/step_rows.hpp"
+#include "verdict/verdict.hpp"
+
+namespace plimsoll {
+
+class RecordObserver final : public Observer {
+ public:
+  // Opens the record in the run's folder and writes down what is known before step 1. `people` are told what is wrong
+  // with it.
+  RecordObserver(const PreparedRun& run, Observer& people);
+
+  // Seconds since the run began, the parts before a resume included.
+  double now() const { return record_.now(); }
+  void verdict(const verdict::Verdict& verdict);
+
+  void phase(std::string_view name) override { record_.phase(name); }
+  void step(const StepDone& step) override;
+  void evaluated(const Evaluated& evaluated) override;
+  void event(std::string_view kind, std::string_view text) override;
+
+ private:
+  static RunRecord open(const PreparedRun& run, Observer& people);
+
+  Observer& people_;
+  RunRecord record_;
+  StepRows rows_{0};
+  double floor_;
+  bool error_said_ = false;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,98 @@
+#include "train/way.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "model/families.hpp"
+#include "train/model_spec.hpp"
+
+namespace plimsoll {
+
+int fast_lanes(int repeats, uint64_t parameters, int threads) {
+  constexpr uint64_t most_gradients = 64 << 20;  // bytes of one lane's
+  if (parameters * sizeof(float) > most_gradients) return 1;
+  // Lanes on fewer threads than there are leave cores idle: then cutting every node is better.
+  for (int lanes = threads; lanes > 1 && 4 * lanes >= 3 * threads; --lanes)
+    if (repeats % lanes == 0) return lanes;
+  return 1;
+}
+
+Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
+  const uint64_t parameters = parameter_count(model);
+  // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
+  const int64_t in_lanes = 256, together = model.dim <= 512 ? 512 : 1024;
+  Cut cut;
+  for (int micro = batch; micro >= 1; --micro) {
+    if (batch % micro) continue;
+    const int lanes = fast_lanes(batch / micro * accumulate, parameters, threads);
+    if (lanes > 1 && (micro == 1 || micro * model.context <= in_lanes)) return {micro, lanes};
+    if (micro * model.context <= together) cut.micro_batch = std::max(cut.micro_batch, micro);
+  }
+  return cut;
+}
+
+int thread_count(const Settings& settings) {
+  if (settings.threads > 0) return settings.threads;
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+}
+
+Way stated_way(const Settings& s, int vocab) {
+  const int threads = thread_count(s);
+  Way way;
+  way.micro_batch =
+      s.micro_batch > 0
+          ? s.micro_batch
+          : fast_cut(s.batch, s.accumulate, model_spec(s, vocab), s.lanes == 1 ? 1 : threads).micro_batch;
+  const int repeats = s.accumulate * s.batch / way.micro_batch;
+  way.lanes = s.lanes > 0 ? std::min(s.lanes, repeats) : fast_lanes(repeats, parameters(s, vocab), threads);
+  if (const auto choice = parse_recompute(s.recompute, s.layers)) way.recompute = *choice;
+  way.loss_rows = s.loss_rows;
+  way.staging = saves_in_background(program_options(s, vocab, way));
+  return way;
+}
+
+ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
+  ProgramOptions o;
+  o.model = model_spec(s, vocab);
+  // A step is batch x accumulate windows, computed micro_batch at a time.
+  o.batch = way.micro_batch;
+  o.accumulate = s.accumulate * s.batch / way.micro_batch;
+  o.lanes = std::min(way.lanes, o.accumulate);
+  o.loss_rows = way.loss_rows;
+  o.recompute = way.recompute.how;
+  o.recompute_blocks = way.recompute.blocks;
+  o.dropout = static_cast<float>(s.dropout);
+  o.weighted = s.distrust_lambda > 0;
+  o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
+             static_cast<float>(s.weight_decay)};
+  o.clip = static_cast<float>(s.clip);
+  o.evaluate_batch = o.batch;
+  return o;
+}
+
+bool saves_in_background(const ProgramOptions& options) {
+  constexpr uint64_t largest_copy = 64 << 20;
+  return parameter_count(options.model) * 12 <= largest_copy;
+}
+
+// Without a line only what is chosen by the number of threads is made definite: the rest follows from the settings.
+Settings with_way(Settings settings, const Way& way) {
+  settings.micro_batch = way.micro_batch;
+  settings.lanes = way.lanes;
+  if (settings.memory.empty()) return settings;
+  settings.recompute = recompute_text(way.recompute);
+  settings.loss_rows = way.loss_rows;
+  return settings;
+}
+
+std::string Way::text() const {
+  return fmt::format("micro-batch {}{}, recompute {}{}{}", micro_batch,
+                     lanes > 1 ? fmt::format(" in {} lanes", lanes) : "", recompute_text(recompute),
+                     loss_rows ? fmt::format(", {} rows of logits at a time", loss_rows) : "",
+                     staging ? ", checkpoints in the background" : "");
+}
+
+}  // namespace plimsoll

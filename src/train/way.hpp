@@ -1,0 +1,51 @@
+// A way to compute a step: how its windows are cut, what the backward pass makes again, how many rows of logits are
+// held at once, and whether a checkpoint is copied before it is written. Ways differ in memory and time; the
+// mathematics is the same. The settings hold what the user said about it, a `Way` what that comes to.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "model/program.hpp"
+#include "train/settings.hpp"
+
+namespace plimsoll {
+
+// How the windows of a step are cut: `micro_batch` at once, `lanes` such micro-batches side by side, a thread each.
+struct Cut {
+  int micro_batch = 1, lanes = 1;
+};
+// The cut that is fastest without a memory line. The most windows at once whose activations still pass through the
+// processor's caches: beyond some hundred tokens a micro-batch gains nothing and the step slows down on memory; wide
+// models need more to pay for reading their weights. Lanes meet once a step instead of at every node, at the price of
+// gradients of their own: for models whose gradients are small.
+Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
+// The most lanes worth having for `repeats` micro-batches of such a model.
+int fast_lanes(int repeats, uint64_t parameters, int threads);
+
+struct Way {
+  int micro_batch = 1, lanes = 1;
+  RecomputeChoice recompute{Recompute::nothing, 0};
+  int loss_rows = 0;  // 0: as many as are fast
+  bool staging = true;
+  uint64_t plan_bytes = 0;  // 0: not planned yet
+  double seconds = 0;       // of one step at the speed of the table in budget.cpp; 0: not planned yet
+
+  std::string text() const;  // "micro-batch 4, recompute cheap, background checkpoints"
+};
+
+// Threads the settings mean here: 0 is every core this process may use.
+int thread_count(const Settings& settings);
+// What the settings mean where no memory line is drawn. `vocab` comes from the data.
+Way stated_way(const Settings& settings, int vocab);
+// The program a run with these settings records, computed that way.
+ProgramOptions program_options(const Settings& settings, int vocab, const Way& way);
+inline ProgramOptions program_options(const Settings& settings, int vocab) {
+  return program_options(settings, vocab, stated_way(settings, vocab));
+}
+// Whether the run's state is small enough to be copied first and written while training goes on.
+bool saves_in_background(const ProgramOptions& options);
+
+// The settings as they are saved with the run, so that a resumed one computes the same way.
+Settings with_way(Settings settings, const Way& way);
+
+}  // namespace plimsoll
