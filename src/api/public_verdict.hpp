@@ -1,6 +1,7 @@
 // The judgement of this library as its users see it.
 #pragma once
-#include "plimsoll/verdict.hpp"
+#include <plimsoll/verdict.hpp>
+
 #include "verdict/verdict.hpp"
 
 namespace plimsoll {

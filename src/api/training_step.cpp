@@ -1,6 +1,5 @@
-#include "plimsoll/training_step.hpp"
-
 #include <cstring>
+#include <plimsoll/training_step.hpp>
 
 #include "base/error.hpp"
 #include "train/runtime.hpp"

@@ -1,6 +1,5 @@
-#include "plimsoll/tree_watcher.hpp"
-
 #include <chrono>
+#include <plimsoll/tree_watcher.hpp>
 
 #include "api/public_verdict.hpp"
 #include "base/error.hpp"

@@ -1,6 +1,5 @@
-#include "plimsoll/verdict.hpp"
-
 #include <cmath>
+#include <plimsoll/verdict.hpp>
 
 #include "api/public_verdict.hpp"
 #include "base/error.hpp"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/owned_folder.hpp"
 #include "heap/reader.hpp"
 #include "heap/site_series.hpp"
+#include "platform/owned_folder.hpp"
 
 namespace plimsoll::heap {
 
@@ -63,7 +63,7 @@ class Collector {
 
   std::string folder_, library_;
   uint64_t rate_;
-  std::optional<OwnedFolder> owned_;
+  std::optional<platform::OwnedFolder> owned_;
   int lock_ = -1;
   std::vector<std::unique_ptr<Profiled>> processes_;
   std::map<std::string, Profiled*> by_file_;

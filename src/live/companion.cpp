@@ -15,8 +15,8 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/owned_folder.hpp"
 #include "live/site.hpp"
+#include "platform/owned_folder.hpp"
 
 namespace plimsoll::live {
 namespace {
@@ -98,7 +98,7 @@ Companion::~Companion() {
 
 std::filesystem::path temporary_record() {
   const std::string place = std::filesystem::temp_directory_path().string();
-  static std::optional<OwnedFolder> folder;  // ours until the process ends
+  static std::optional<platform::OwnedFolder> folder;  // ours until the process ends
   folder.emplace(place, "live");
   if (!folder->ok()) fail("no temporary folder can be made in {} ({})", place, std::strerror(errno));
   return std::filesystem::path(folder->path()) / "run.db";

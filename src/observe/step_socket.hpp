@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/owned_folder.hpp"
 #include "observe/steps.hpp"
+#include "platform/owned_folder.hpp"
 
 namespace plimsoll::observe {
 
@@ -47,7 +47,7 @@ class StepSocket {
   size_t refused() const { return refused_; }
 
  private:
-  std::optional<OwnedFolder> folder_;
+  std::optional<platform::OwnedFolder> folder_;
   std::string path_;
   std::array<char, 1024> buffer_{};
   int descriptor_ = -1;

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-namespace plimsoll {
+namespace plimsoll::platform {
 
 class OwnedFolder {
  public:
@@ -27,4 +27,4 @@ class OwnedFolder {
 // `age_seconds` ago, not locked, with nothing but files and sockets in them. Gives how many.
 int remove_abandoned(const std::string& place, const std::string& what, double age_seconds = 600);
 
-}  // namespace plimsoll
+}  // namespace plimsoll::platform

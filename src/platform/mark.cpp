@@ -1,5 +1,3 @@
-#include "plimsoll/mark.hpp"
-
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -7,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <plimsoll/mark.hpp>
 
 namespace plimsoll {
 namespace {

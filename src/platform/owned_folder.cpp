@@ -1,4 +1,4 @@
-#include "base/owned_folder.hpp"
+#include "platform/owned_folder.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace plimsoll {
+namespace plimsoll::platform {
 namespace {
 
 std::vector<std::string> names_in(int folder) {
@@ -89,4 +89,4 @@ int remove_abandoned(const std::string& place, const std::string& what, double a
   return removed;
 }
 
-}  // namespace plimsoll
+}  // namespace plimsoll::platform

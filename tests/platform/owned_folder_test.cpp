@@ -1,4 +1,4 @@
-#include "base/owned_folder.hpp"
+#include "platform/owned_folder.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-namespace plimsoll {
+namespace plimsoll::platform {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ TEST_F(OwnedFolders, AFolderThatCannotBeMadeIsSaid) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::platform
