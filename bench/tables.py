@@ -59,7 +59,7 @@ def further_rows(results):
             f"{name} beside one busy process, slow-down",
             marked(s.get("ours"), s.get("ours") and s["ours"] <= 2.2, "x"),
             number(s.get("torch")) + ("x" if s.get("torch") else ""),
-            f"{number(s.get('ours_ms'))} and {number(s.get('torch_ms'))} ms a step; ours at most 2.2x",
+            f"{number(s.get('ours_ms'))} and {number(s.get('torch_ms'))} ms per step; ours at most 2.2x",
         ])  # fmt: skip
     if first := results.get("time_to_first_step"):
         ours = first.get("ours")

@@ -51,6 +51,14 @@ const char* error_text(int code) {
 #endif
 }
 
+int may_write(const std::filesystem::path& path) { return ::access(path.c_str(), W_OK) == 0 ? 0 : errno; }
+
+std::filesystem::path make_temporary_folder(const std::filesystem::path& start) {
+  std::string name = start.string() + "XXXXXX";
+  if (!::mkdtemp(name.data())) fail("cannot create a temporary folder '{}': {}", name, error_text(errno));
+  return name;
+}
+
 Folder::Folder(const std::filesystem::path& path) {
   descriptor_ = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (descriptor_ < 0) fail_input("cannot open folder '{}': {}", path.string(), error_text(errno));
@@ -112,7 +120,7 @@ bool Folder::has(const char* name) const {
   return ::faccessat(descriptor_, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// File systems without locks are used unlocked: EWOULDBLOCK alone means somebody else is there.
+// File systems without locks are used unlocked: only EWOULDBLOCK means that another process holds the lock.
 bool Folder::lock() {
   return code_of([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != EWOULDBLOCK;
 }
@@ -157,8 +165,39 @@ int OutputFile::close() {
   return code;
 }
 
+AppendFile::~AppendFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int AppendFile::open(const std::filesystem::path& path) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  return descriptor_ < 0 ? errno : 0;
+}
+
+int AppendFile::create(const std::filesystem::path& path) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  return descriptor_ < 0 ? errno : 0;
+}
+
+int AppendFile::append(const void* data, size_t bytes) noexcept {
+  const ssize_t written = uninterrupted([&] { return ::write(descriptor_, data, bytes); });
+  if (written == static_cast<ssize_t>(bytes)) return 0;
+  const int code = written < 0 ? errno : ENOSPC;
+  if (written > 0) {
+    const off_t size = ::lseek(descriptor_, 0, SEEK_END);
+    if (size >= written && ::ftruncate(descriptor_, size - written) != 0) return errno;
+  }
+  return code;
+}
+
+char AppendFile::last(char otherwise) const {
+  const off_t size = ::lseek(descriptor_, 0, SEEK_END);
+  char byte = otherwise;
+  return size > 0 && ::pread(descriptor_, &byte, 1, size - 1) == 1 ? byte : otherwise;
+}
+
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer for ever.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer forever.
   descriptor_ = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
   if (descriptor_ < 0) fail_input("cannot read '{}': {}", path.string(), error_text(errno));
   struct stat status {};

@@ -1,6 +1,6 @@
-// The one seam for writing files, and strict reading of small ones. Writing allocates nothing, names
-// everything relative to a folder held open, and tells failures as errno codes: a full disk is an answer
-// here, not an exception.
+// Writes files durably, and reads small ones strictly. This is the only place that writes files. Writing
+// allocates nothing, names everything relative to an open folder, and reports failures as errno codes: a full
+// disk is a result here, not an exception.
 #pragma once
 #include <sys/types.h>
 
@@ -22,6 +22,10 @@ FileHook set_file_hook(FileHook hook);  // returns the one before; nullptr is no
 
 // The system's words for an errno code; never allocates.
 const char* error_text(int code);
+// 0 where this process may write to the file or into the folder, else an errno code.
+int may_write(const std::filesystem::path& path);
+// Makes a folder that only the user may enter, named `start` and six characters more. Error when it cannot be made.
+std::filesystem::path make_temporary_folder(const std::filesystem::path& start);
 
 // A folder held open. Every call that returns int gives 0 or an errno code.
 class Folder {
@@ -69,6 +73,27 @@ class OutputFile {
  private:
   int descriptor_ = -1;
   const char* name_ = "";
+};
+
+// A file that grows by whole pieces. The hook is not asked.
+class AppendFile {
+ public:
+  AppendFile() = default;
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+  ~AppendFile();
+
+  // Creates it where there is none.
+  [[nodiscard]] int open(const std::filesystem::path& path);
+  // EEXIST where there is something of that name, a link included.
+  [[nodiscard]] int create(const std::filesystem::path& path);
+  // All of it or, where the disk is full, nothing.
+  [[nodiscard]] int append(const void* data, size_t bytes) noexcept;
+  // The last byte, or `otherwise` of an empty file.
+  char last(char otherwise) const;
+
+ private:
+  int descriptor_ = -1;
 };
 
 // A regular file being read from its beginning; InputError with the path for everything that goes wrong.

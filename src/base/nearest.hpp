@@ -1,4 +1,4 @@
-// "Did you mean": the known word that takes the fewest edits.
+// "Did you mean": finds the known word with the smallest edit distance.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Sizes and durations as people write them: `512MB`, `1.5GiB`, `80%`; `2s`, `5m`, `1h`.
+// Parses and formats sizes and durations: `512MB`, `1.5GiB`, `80%`; `2s`, `5m`, `1h`.
 #pragma once
 #include <cstdint>
 #include <string>

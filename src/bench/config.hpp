@@ -1,4 +1,4 @@
-// The models every measurement is made on, by name, and the work a training step of such a model is.
+// The named model configurations used for measurements, and the number of operations in a training step of each.
 #pragma once
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ struct Config {
 };
 
 std::span<const Config> configs();
-// InputError with the nearest name for one nobody knows.
+// InputError with the nearest name for an unknown one.
 const Config& find_config(std::string_view name);
 // InputError, naming the flag, for a shape that no model has.
 void check(const Config& config);

@@ -57,7 +57,7 @@ class Loaded {
   std::unique_ptr<Executor> executor;
 
  private:
-  // Optimiser state needs nothing: fresh pages are zero.
+  // Optimizer state needs nothing: fresh pages are zero.
   void fill(const Parameter& parameter) {
     struct Context {
       const Loaded* loaded;
@@ -70,7 +70,7 @@ class Loaded {
     const Pool::Job job = [](const void* opaque, int part, int) {
       const auto& c = *static_cast<const Context*>(opaque);
       const Range range = split(c.count, part, c.parts, 1024);
-      initialise(*c.loaded->program.graph, *c.parameter, 1, c.loaded->executor->data(c.parameter->id),
+      initialise(*c.loaded->program.graph, *c.parameter, 1, c.loaded->executor->bytes(c.parameter->id),
                  range.begin, range.end - range.begin);
     };
     pool.run(job, &context, context.parts);
@@ -119,7 +119,7 @@ Training measure_training(const Config& config, const Options& options) {
     last = end;
   }
   if (const float loss = *run.data(model.program.loss); !(loss < 1e4f))
-    fail("the loss became {}; nothing measured means anything", loss);
+    fail("the loss became {}; the measurement is meaningless", loss);
   std::sort(times.begin(), times.end());
   const double median = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
   result.milliseconds = median * 1e3;

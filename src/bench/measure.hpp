@@ -1,4 +1,4 @@
-// Measures what a user gets: whole training steps, or generation token by token, on a model of random
+// Measures complete training steps, or generation token by token, on a model with random
 // weights.
 //
 //   Training t = measure_training(find_config("nano"), {.threads = 2});
@@ -14,7 +14,7 @@ namespace plimsoll::bench {
 struct Options {
   int threads = 0;  // 0: all cores
   double seconds =
-      5;  // how long to measure; at least five steps, or one context of tokens, are made whatever it says
+      5;  // how long to measure; at least five steps, or one context of tokens, are measured in any case
   std::string gemm = "auto", isa = "auto";
 };
 

@@ -1,9 +1,6 @@
 #include "checkpoint/commit.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "base/error.hpp"
 
@@ -14,11 +11,11 @@ RunFolder::RunFolder(const std::filesystem::path& path, std::optional<uint64_t> 
   std::error_code made;
   std::filesystem::create_directories(path, made);
   if (made)
-    fail_input("cannot make the run folder '{}': {}; choose another --out", path.string(), made.message());
+    fail_input("cannot create the run folder '{}': {}; choose another --out", path.string(), made.message());
   folder_ = Folder(path);
-  if (::access(path.c_str(), W_OK) != 0)
+  if (const int code = may_write(path))
     fail_input("cannot write into the run folder '{}': {}; choose another --out", path.string(),
-               error_text(errno));
+               error_text(code));
   if (!folder_.lock())
     fail_input("the run folder '{}' is in use by another process; stop that or choose another --out",
                path.string());

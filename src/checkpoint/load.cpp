@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t buffer_bytes = size_t{1} << 20;
 constexpr uint64_t largest_state = 256'000'000;  // a tokenizer's vocabulary may be in it
-constexpr const char* advice = "use another checkpoint or start anew";
+constexpr const char* advice = "use another checkpoint or start a new run";
 
 // A safetensors file whose size and header are as the manifest says.
 class CheckedFile {
@@ -31,12 +31,12 @@ class CheckedFile {
     whole_.update(file_.header_bytes().data(), file_.header_bytes().size());
   }
 
-  std::vector<float*> match(std::span<const TensorSlot> slots) const {
+  std::vector<std::byte*> match(std::span<const TensorSlot> slots) const {
     return match_slots(file_.header(), slots, path_);
   }
 
   // Reads the data into `places`, or into nowhere when there are none.
-  void read(std::span<float* const> places) {
+  void read(std::span<std::byte* const> places) {
     std::unique_ptr<char[]> nowhere;
     if (places.empty()) nowhere = std::make_unique<char[]>(buffer_bytes);
     for (size_t i = 0; i < entry_.tensors.size(); ++i) {
@@ -152,7 +152,7 @@ WholeCheckpoint newest_whole(std::span<const Checkpoint> candidates) {
     }
   }
   if (found.warnings.empty()) fail_input("there is no checkpoint to choose from");
-  fail_input("none of {} checkpoints is whole: {}", candidates.size(), found.warnings.front());
+  fail_input("none of {} checkpoints is intact: {}", candidates.size(), found.warnings.front());
 }
 
 void verify(const Checkpoint& checkpoint) { (void)verified_state(checkpoint); }
@@ -165,7 +165,7 @@ void load(const Checkpoint& checkpoint, std::span<const TensorSlot> model,
           std::span<const TensorSlot> optimizer) {
   Manifest manifest = checked_manifest(checkpoint);
   CheckedFile model_file(checkpoint.folder, manifest.files[0]);
-  std::vector<float*> model_places = model_file.match(model);
+  std::vector<std::byte*> model_places = model_file.match(model);
   if (!optimizer.empty()) {
     CheckedFile optimizer_file(checkpoint.folder, manifest.files[1]);
     optimizer_file.read(optimizer_file.match(optimizer));

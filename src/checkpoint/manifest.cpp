@@ -137,7 +137,7 @@ std::string_view Manifest::render(std::span<char> out) const {
 Manifest parse_manifest(std::string_view text) {
   constexpr size_t seal_size = std::tuple_size_v<ChecksumText> + seal_after.size();
   if (text.size() < seal_before.size() + seal_size || !text.ends_with(seal_after))
-    fail_input("it is not whole: its end is missing");
+    fail_input("it is truncated");
   std::string_view sealed = text.substr(0, text.size() - seal_size);
   if (!sealed.ends_with(seal_before) ||
       view(checksum_of(sealed)) != text.substr(sealed.size(), std::tuple_size_v<ChecksumText>))

@@ -1,4 +1,4 @@
-// Opens safetensors files and puts their tensors where they belong.
+// Opens safetensors files and copies their tensors to their destinations.
 #include "checkpoint/safetensors.hpp"
 
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@ namespace plimsoll {
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   std::string name = path.string();
-  if (size() < 8) fail_input("'{}' is no safetensors file: it has {} bytes", name, size());
+  if (size() < 8) fail_input("'{}' is not a safetensors file: it has {} bytes", name, size());
   header_bytes_.resize(8);
   file_.read(header_bytes_.data(), 8);
   uint64_t length = 0;
@@ -25,15 +25,15 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   try {
     header_ = parse_safetensors_header(std::string_view(header_bytes_).substr(8), size() - 8 - length);
   } catch (const InputError& error) {
-    fail_input("'{}' is not a sound safetensors file: {}", name, error.what());
+    fail_input("'{}' is not a valid safetensors file: {}", name, error.what());
   }
 }
 
-std::vector<float*> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
-                                const std::string& file) {
+std::vector<std::byte*> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
+                                    const std::string& file) {
   std::unordered_map<std::string_view, size_t> index;
   for (size_t i = 0; i < header.tensors.size(); ++i) index[header.tensors[i].name] = i;
-  std::vector<float*> places(header.tensors.size());
+  std::vector<std::byte*> places(header.tensors.size());
   std::vector<bool> wanted(header.tensors.size());
   for (const TensorSlot& slot : slots) {
     auto found = index.find(slot.name);
@@ -43,10 +43,10 @@ std::vector<float*> match_slots(const SafetensorsHeader& header, std::span<const
     if (tensor.shape != slot.shape)
       fail_input("'{}' is a checkpoint of another model: tensor '{}' has shape [{}], this model needs [{}]",
                  file, slot.name, fmt::join(tensor.shape, ", "), fmt::join(slot.shape, ", "));
-    if (tensor.dtype != "F32")
-      fail_input("'{}' cannot be loaded: tensor '{}' is {}, expected F32; convert it first", file, slot.name,
-                 tensor.dtype);
-    places[found->second] = slot.data;
+    if (tensor.dtype != safetensors_name(slot.dtype))
+      fail_input("'{}' cannot be loaded: tensor '{}' is {}, expected {}; convert it first", file, slot.name,
+                 tensor.dtype, safetensors_name(slot.dtype));
+    places[found->second] = static_cast<std::byte*>(slot.data);
     wanted[found->second] = true;
   }
   for (size_t i = 0; i < wanted.size(); ++i)
@@ -58,7 +58,7 @@ std::vector<float*> match_slots(const SafetensorsHeader& header, std::span<const
 
 void load_safetensors(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
   SafetensorsFile file(path);
-  std::vector<float*> places = match_slots(file.header(), slots, path.string());
+  std::vector<std::byte*> places = match_slots(file.header(), slots, path.string());
   for (size_t i = 0; i < places.size(); ++i) file.read(places[i], file.header().tensors[i].bytes());
 }
 

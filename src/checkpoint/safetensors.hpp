@@ -1,6 +1,7 @@
-// The safetensors format: eight bytes of header length (little-endian), a JSON header, then the tensors'
-// bytes without gaps. Files written here open anywhere; files read here are trusted in nothing.
+// The safetensors format: eight bytes of header length (little-endian), a JSON header, then the tensors' data
+// without gaps. Files written here can be opened by any other reader; files read here are not trusted.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,21 +11,24 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "tensor/dtype.hpp"
 
 namespace plimsoll {
 
-// A tensor to be saved; the floats belong to the caller.
+// A tensor to be saved; its elements belong to the caller.
 struct TensorView {
   std::string name;
   std::vector<int64_t> shape;
-  const float* data = nullptr;
+  const void* data = nullptr;
+  DType dtype = DType::f32;
 };
 
-// A place a tensor is loaded into; the floats belong to the caller.
+// A place a tensor is loaded into; its elements belong to the caller.
 struct TensorSlot {
   std::string name;
   std::vector<int64_t> shape;
-  float* data = nullptr;
+  void* data = nullptr;
+  DType dtype = DType::f32;
 };
 
 struct SafetensorsEntry {
@@ -39,8 +43,10 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Bytes of an F32 tensor; InputError for a negative or overflowing shape.
-uint64_t float_bytes(std::span<const int64_t> shape);
+// Bytes of a tensor; InputError for a negative or overflowing shape.
+uint64_t tensor_bytes(std::span<const int64_t> shape, DType dtype);
+// What the format calls a dtype: F32, BF16, F16, I32, U8.
+const char* safetensors_name(DType dtype);
 // A name as error messages show it: no control characters, not longer than a line bears.
 std::string shown(std::string_view name);
 
@@ -69,9 +75,9 @@ class SafetensorsFile {
 };
 
 // Where each tensor of the header goes; InputError naming the first difference, unless names, shapes and
-// dtype all match.
-std::vector<float*> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
-                                const std::string& file);
+// dtypes all match.
+std::vector<std::byte*> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
+                                    const std::string& file);
 // Loads a file that has no manifest: structure is checked, content cannot be.
 void load_safetensors(const std::filesystem::path& path, std::span<const TensorSlot> slots);
 

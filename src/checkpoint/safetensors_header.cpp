@@ -1,5 +1,5 @@
-// Writes and parses the JSON header of the safetensors format. Parsing goes event by event, so a hostile
-// header costs no more memory than its own entries and no stack.
+// Writes and parses the JSON header of the safetensors format. Parsing is event-based, so a malicious header
+// costs no more memory than its own entries and no stack.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t largest_rank = 16;
 
-// Bytes an element takes, 0 for a dtype nobody knows.
+// Bytes an element takes, 0 for an unknown dtype.
 uint64_t element_bytes(std::string_view dtype) {
   struct Known {
     std::string_view name;
@@ -155,7 +155,7 @@ void check_ranges(const SafetensorsHeader& header, uint64_t data_bytes) {
       fail_input("tensor '{}' has {} bytes where its shape needs {}", name, tensor.bytes(), bytes);
     if (tensor.begin < reached) fail_input("tensor '{}' overlaps another", name);
     if (tensor.begin > reached)
-      fail_input("there is a hole of {} bytes before tensor '{}'", tensor.begin - reached, name);
+      fail_input("there is a gap of {} bytes before tensor '{}'", tensor.begin - reached, name);
     reached = tensor.end;
   }
   if (reached != data_bytes) fail_input("the last {} bytes belong to no tensor", data_bytes - reached);
@@ -163,9 +163,14 @@ void check_ranges(const SafetensorsHeader& header, uint64_t data_bytes) {
 
 }  // namespace
 
-uint64_t float_bytes(std::span<const int64_t> shape) {
+const char* safetensors_name(DType dtype) {
+  constexpr const char* names[dtype_count] = {"F32", "BF16", "F16", "I32", "U8"};
+  return names[static_cast<int>(dtype)];
+}
+
+uint64_t tensor_bytes(std::span<const int64_t> shape, DType dtype) {
   uint64_t bytes = 0;
-  if (!product(shape, sizeof(float), bytes))
+  if (!product(shape, size_of(dtype), bytes))
     fail_input("a tensor of shape [{}] is too large", fmt::join(shape, ", "));
   return bytes;
 }
@@ -189,9 +194,9 @@ std::string make_safetensors_header(std::span<const TensorView> tensors) {
     if (!plain || tensor.name.empty() || tensor.name == "__metadata__")
       fail_input("'{}' cannot be a tensor's name; use printable ASCII without quotes", shown(tensor.name));
     if (!names.insert(tensor.name).second) fail_input("two tensors are named '{}'", tensor.name);
-    uint64_t end = offset + float_bytes(tensor.shape);
-    json += fmt::format(R"(,"{}":{{"dtype":"F32","shape":[{}],"data_offsets":[{},{}]}})", tensor.name,
-                        fmt::join(tensor.shape, ","), offset, end);
+    uint64_t end = offset + tensor_bytes(tensor.shape, tensor.dtype);
+    json += fmt::format(R"(,"{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", tensor.name,
+                        safetensors_name(tensor.dtype), fmt::join(tensor.shape, ","), offset, end);
     offset = end;
   }
   json += '}';

@@ -1,12 +1,9 @@
-// Writing one checkpoint, either in the caller's thread or, from a staged copy, in a thread of its own.
+// Writes one checkpoint, either in the calling thread or, from a staged copy, in a separate thread.
 #include "checkpoint/store.hpp"
-
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,6 +12,7 @@
 #include "checkpoint/checksum.hpp"
 #include "checkpoint/commit.hpp"
 #include "checkpoint/manifest.hpp"
+#include "platform/signals.hpp"
 
 namespace plimsoll {
 namespace {
@@ -37,8 +35,8 @@ struct TensorFile {
     entry.bytes = header.size();
     entry.header_checksum = checksum_of(header);
     for (const TensorView& tensor : tensors) {
-      size_t bytes = float_bytes(tensor.shape);
-      auto* live = reinterpret_cast<const std::byte*>(tensor.data);
+      size_t bytes = tensor_bytes(tensor.shape, tensor.dtype);
+      auto* live = static_cast<const std::byte*>(tensor.data);
       pieces.push_back({live, staging ? staging : live, bytes});
       entry.tensors.push_back({tensor.name, {}});
       entry.bytes += bytes;
@@ -82,11 +80,8 @@ class CheckpointStore::Writer {
     manifest_text_.resize(manifest_.capacity());
     if (staging.empty()) return;
     // Signals are the main thread's: this one is born with all of them blocked.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsBlocked blocked;
     thread_ = std::thread([this] { serve(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void save(uint64_t step, std::string_view state, bool is_best) {
@@ -161,7 +156,7 @@ class CheckpointStore::Writer {
       failure = folder_.commit(step_, manifest_.best_step);
     if (failure) {
       std::lock_guard lock(mutex_);
-      return report("[checkpoint] {} was not saved in '{}': {} {}: {}; the checkpoints before it are intact",
+      return report("[checkpoint] {} was not saved in '{}': {} {}: {}; earlier checkpoints are intact",
                     name.text(), path_.c_str(), failure.doing, failure.name, error_text(failure.code));
     }
     Failure removal = folder_.retain();
@@ -249,8 +244,8 @@ CheckpointStore::~CheckpointStore() = default;
 uint64_t CheckpointStore::staging_bytes(std::span<const TensorView> model,
                                         std::span<const TensorView> optimizer) {
   uint64_t bytes = 0;
-  for (const TensorView& tensor : model) bytes += float_bytes(tensor.shape);
-  for (const TensorView& tensor : optimizer) bytes += float_bytes(tensor.shape);
+  for (const TensorView& tensor : model) bytes += tensor_bytes(tensor.shape, tensor.dtype);
+  for (const TensorView& tensor : optimizer) bytes += tensor_bytes(tensor.shape, tensor.dtype);
   return bytes;
 }
 

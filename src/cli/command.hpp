@@ -1,4 +1,4 @@
-// A subcommand registers itself: one static Command per file, no list to keep.
+// Subcommands register themselves: one static Command per file, without a central list.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,9 +1,10 @@
-// `plimsoll config`: every setting, its value and which source won.
+// `plimsoll config`: shows every setting, its value and its source.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
-#include "fmt/format.h"
 #include "train/settings_json.hpp"
 #include "train/settings_page.hpp"
 #include "train/settings_table.hpp"

@@ -91,9 +91,11 @@ void run() {
                                   {"loss_rows", way.loss_rows},
                                   {"predicted_ms_per_step", way.seconds * 1e3}};
     for (int r = 0; r < role_count; ++r) out["roles"][role_name(Role(r))] = run.plan.by_role[size_t(r)];
+    for (int d = 0; d < dtype_count; ++d) out["dtypes"][name_of(DType(d))] = run.plan.by_dtype[size_t(d)];
     for (const auto& [id, place] : largest(graph, run.plan, 10))
       out["largest"].push_back({{"name", graph[id].name},
                                 {"role", role_name(graph[id].role)},
+                                {"type", graph[id].type.text()},
                                 {"bytes", place.bytes},
                                 {"offset", place.offset}});
     fmt::print("{}\n", out.dump());

@@ -1,7 +1,5 @@
 // `plimsoll report`: a run to look at, as a page, in the terminal, or in a form other programs read.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "platform/descriptors.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
 #include "report/text.hpp"
@@ -47,11 +46,11 @@ std::string format_of(const Arguments& arguments) {
 
 report::TerminalOptions terminal() {
   report::TerminalOptions options;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) options.columns = size.ws_col;
+  const platform::TtySize size = platform::tty_size(platform::standard_output);
+  if (size.columns >= 40) options.columns = size_t(size.columns);
   options.columns = std::min<size_t>(options.columns, 160);
   const char* no_colour = std::getenv("NO_COLOR");
-  options.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
+  options.colour = platform::is_tty(platform::standard_output) && !(no_colour && *no_colour);
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const char* value = std::getenv(name); value && *value) {
       const std::string_view text = value;

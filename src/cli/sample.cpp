@@ -1,5 +1,4 @@
 // `plimsoll sample`: text from a trained model.
-#include <unistd.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/mask.hpp"
 #include "cli/command.hpp"
+#include "platform/descriptors.hpp"
 #include "train/generate.hpp"
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
@@ -57,7 +57,7 @@ class Output {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   }
-  bool terminal_ = isatty(STDOUT_FILENO) == 1;
+  bool terminal_ = platform::is_tty(platform::standard_output);
   std::string waiting_;  // the beginning of a character
 };
 

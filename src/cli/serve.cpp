@@ -1,6 +1,4 @@
 // plimsoll serve: the live page, metrics and JSON over a record, finished or still growing.
-#include <csignal>
-
 #include "base/error.hpp"
 #include "cli/command.hpp"
 #include "cli/serve_flags.hpp"

@@ -1,4 +1,4 @@
-// `--serve` and `--serve-token`, the same on every command that runs something.
+// The flags `--serve` and `--serve-token`, shared by all commands that run something.
 #pragma once
 #include "cli/options.hpp"
 #include "live/access.hpp"

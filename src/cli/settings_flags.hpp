@@ -1,4 +1,4 @@
-// The flags of every setting, made from the settings table, for each command that describes a run.
+// The flags of all settings, generated from the settings table, for each command that describes a run.
 #pragma once
 #include "cli/options.hpp"
 #include "train/settings_sources.hpp"

@@ -1,4 +1,4 @@
-// `plimsoll train`: trains a model, resumes a run.
+// `plimsoll train`: trains a model or resumes a run.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -109,7 +109,7 @@ void print_text(const TrainResult& r) {
                                                      r.cross_entropy, r.loss - r.cross_entropy)
                                        : "");
   if (r.rss_after_warmup > 0)  // 0: no step was left to do
-    fmt::print("Memory: {} after warm-up, {} at the end, {} at most{}\n", format_bytes(r.rss_after_warmup),
+    fmt::print("Memory: {} after warm-up, {} at the end, {} peak{}\n", format_bytes(r.rss_after_warmup),
                format_bytes(r.rss_end), format_bytes(r.rss_peak),
                r.allocations_after_warmup
                    ? fmt::format("; {} allocations after warm-up", format_count(*r.allocations_after_warmup))
@@ -122,7 +122,7 @@ void print_text(const TrainResult& r) {
     fmt::print("{} after the last iteration, which is saved; measure it with: plimsoll eval {}\n", how,
                r.folder);
   else if (how)
-    fmt::print("{} and saved; go on with: plimsoll train --resume {}\n", how, r.folder);
+    fmt::print("{} and saved; continue with: plimsoll train --resume {}\n", how, r.folder);
   if (r.end == TrainResult::End::finished)
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }

@@ -5,7 +5,7 @@
 namespace plimsoll::cli::watch_command {
 namespace {
 
-Command command(40, "watch", "watch a program's memory and say whether it leaks, where and how fast",
+Command command(40, "watch", "watch a program's memory and report whether it leaks, where and how fast",
                 "plimsoll watch --fail-on-leak --for 10m -- python train.py\n"
                 "  plimsoll watch --pid 4711 --interval 5s --out run.db\n"
                 "  plimsoll watch --find-training --json",

@@ -14,7 +14,7 @@ void require_window(const Corpus& corpus, Split split, int context) {
   const auto tokens = corpus.tokens(split);
   if (tokens && *tokens < static_cast<uint64_t>(context) + 1)
     fail_input(
-        "[data] the {} part has {} tokens, context {} needs {} ({}); use more text or a smaller --context",
+        "[data] the {} split has {} tokens, context {} needs {} ({}); use more text or a smaller --context",
         split == Split::train ? "training" : "validation", *tokens, context, context + 1,
         corpus.description());
 }

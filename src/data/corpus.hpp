@@ -1,5 +1,5 @@
-// What can be trained on: a source of tokens in two parts that never meet. Windows are pure functions of
-// their place, so the whole state of reading is the number of the next one.
+// The interface of everything a model can be trained on: a source of tokens with two disjoint parts. A window
+// is a pure function of its position, so the whole reading state is the number of the next window.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -33,7 +33,7 @@ class Corpus {
   virtual std::string fingerprint() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   int vocabulary() const { return tokenizer().vocabulary(); }
-  // How many tokens a part has; none if it is endless.
+  // How many tokens a split has; none if it is endless.
   virtual std::optional<uint64_t> tokens(Split split) const = 0;
   // Fills `out` with consecutive tokens, allocating nothing; any number of threads may. Where the part has an
   // end, they are those from `place` on, and place + out.size() must not pass it; where it is endless,
@@ -50,7 +50,7 @@ class Corpus {
 };
 
 // The embedded grammar: endless in both parts, generated as it is read. Every window starts with the newline
-// before a sentence. At most 2^40 windows a part, of at most 2^23 tokens.
+// before a sentence. At most 2^40 windows per split, of at most 2^23 tokens.
 class GrammarCorpus final : public Corpus {
  public:
   // `grammar` must outlive the corpus.

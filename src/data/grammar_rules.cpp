@@ -41,7 +41,7 @@ class Parser {
     text = text.substr(0, text.find('#'));
     if (trim(text).empty()) return;
     if (is_white(text.front())) {
-      if (name_.empty()) fail_input("[grammar] the text goes on before any rule began: {}", trim(text));
+      if (name_.empty()) fail_input("[grammar] there is text before the first rule: {}", trim(text));
       body_ += text;
       return;
     }

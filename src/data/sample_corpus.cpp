@@ -82,7 +82,7 @@ void SampleCorpus::open(Survey& survey, const ReadingProgress& reading) {
       const std::string what =
           fmt::format("line {} {} (byte {})", here.line + 1, sample.problem, sample.problem_at + 1);
       if (!options_.skip_bad)
-        fail_input("[data] {}: {}; mend it, or leave such lines out with --skip-bad", path_, what);
+        fail_input("[data] {}: {}; correct it, or skip such lines with --skip-bad", path_, what);
       if (counts_.bad++ == 0) first_bad_ = what;
       continue;
     }
@@ -163,7 +163,7 @@ std::vector<std::string> SampleCorpus::notes() const {
   missing(counts_.without_authority, "auth_weight", standard.authority_weight);
   missing(counts_.without_entropy, "prov_entropy", standard.provenance_entropy);
   if (counts_.bad)
-    notes.push_back(fmt::format("{} malformed line{} left out; the first: {}", format_count(counts_.bad),
+    notes.push_back(fmt::format("{} malformed line{} skipped; the first: {}", format_count(counts_.bad),
                                 counts_.bad == 1 ? "" : "s", first_bad_));
   return notes;
 }
@@ -260,7 +260,7 @@ void SampleCorpus::read(Split split, uint64_t place, std::span<int32_t> tokens,
     token += here;
   }
   if (done < count)
-    fail("[data] {} is not what it was when the run began; leave it as it is while it is read", path_);
+    fail("[data] {} has changed since the run began; do not change it while it is being read", path_);
   if (!keep_resident_) file_.drop(mark->place.offset, at.offset - mark->place.offset);
 }
 

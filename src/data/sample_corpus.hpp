@@ -1,7 +1,7 @@
-// A corpus of samples that say where they come from: a JSONL file of any size, memory-mapped. Opening reads everything
-// once, to check it, to learn its characters and to count; of ten samples one, drawn by lot, is for validation.
+// A corpus of samples with provenance: a memory-mapped JSONL file of any size. Opening it reads everything once,
+// to validate it, collect its characters and count; one sample in ten, chosen at random, is used for validation.
 //
-// As tokens a part is a newline, then each sample's text followed by a newline, in the order of the file.
+// As tokens a split is a newline, then each sample's text followed by a newline, in the order of the file.
 #pragma once
 #include <array>
 #include <string>

@@ -45,16 +45,16 @@ class LineParser {
     if (!take('}')) {
       do {
         std::string_view name;
-        if (!string(name)) return fail("has no key where one is due");
+        if (!string(name)) return fail("has no key where one is expected");
         const Key key = key_of(name);
         if (key != other_key && seen_[key]) return fail(twice_[key]);
         if (key != other_key) seen_[key] = true;
         if (!take(':')) return fail("has no ':' after a key");
         if (!member(key)) return false;
       } while (take(','));
-      if (!take('}')) return fail("does not end where its object should");
+      if (!take('}')) return fail("has an unterminated object");
     }
-    if (at_ != line_.size()) return fail("goes on after its object");
+    if (at_ != line_.size()) return fail("has text after its object");
     at_ = 0;
     if (!seen_[text_key]) return fail("has no `text`");
     if (sample_.text.empty()) return fail("has an empty `text`");
@@ -96,7 +96,7 @@ class LineParser {
       return fail(authority ? "has an `auth_weight` that is not a number"
                             : "has a `prov_entropy` that is not a number");
     const auto read = std::from_chars(line_.data() + from, line_.data() + at_, number);
-    return read.ec == std::errc() || fail("has a number too large or too small to hold");
+    return read.ec == std::errc() || fail("has a number that is too large or too small");
   }
 
   // Goes past the string at this place; false, with a problem or without, where there is none.
@@ -118,7 +118,7 @@ class LineParser {
   }
 
   bool word(std::string_view wanted) noexcept {
-    if (!line_.substr(at_).starts_with(wanted)) return fail("has something that is no JSON value");
+    if (!line_.substr(at_).starts_with(wanted)) return fail("has an invalid JSON value");
     at_ += wanted.size();
     return true;
   }
@@ -163,7 +163,7 @@ class LineParser {
       case '{':
         return container(depth);
       default:
-        return skip_number() || fail("has something that is no JSON value");
+        return skip_number() || fail("has an invalid JSON value");
     }
   }
   bool container(int depth) noexcept {
@@ -173,10 +173,10 @@ class LineParser {
     if (take(close)) return true;
     do {
       std::string_view ignored;
-      if (keyed && (!string(ignored) || !take(':'))) return fail("has no key where one is due");
+      if (keyed && (!string(ignored) || !take(':'))) return fail("has no key where one is expected");
       if (!value(depth + 1)) return false;
     } while (take(','));
-    return take(close) || fail("does not close what it opened");
+    return take(close) || fail("has an unclosed object or array");
   }
 
   static constexpr const char* twice_[] = {"has `text` twice", "has `auth_weight` twice",
@@ -215,7 +215,7 @@ bool JsonText::four_digits(char32_t& value) noexcept {
 
 bool JsonText::escape(char32_t& character) noexcept {
   constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
-  constexpr const char* unknown = "has an escape JSON does not know";
+  constexpr const char* unknown = "has an unknown escape sequence";
   constexpr const char* half = "has half a surrogate pair";
   if (rest_.size() < 2) return refuse(unknown);
   const char letter = rest_[1];

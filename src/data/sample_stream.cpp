@@ -35,7 +35,7 @@ void SampleStream::next_sample() {
     distrust_ = static_cast<float>(distrust_loss(sample_.provenance));
     return;
   }
-  fail("[data] the samples are gone from the file ({}); leave it as it is while it is read",
+  fail("[data] the samples are no longer in the file ({}); do not change it while it is being read",
        corpus_.description());
 }
 

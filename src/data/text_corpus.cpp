@@ -255,7 +255,7 @@ std::vector<std::string> TextCorpus::notes() const {
   if (returns_left_out_)
     notes.push_back(
         fmt::format("{}: {} line ends are CRLF and are read as LF", path_, format_count(returns_left_out_)));
-  if (marks_left_out_) notes.push_back(fmt::format("{}: the byte-order mark is left out", path_));
+  if (marks_left_out_) notes.push_back(fmt::format("{}: the byte-order mark is skipped", path_));
   return notes;
 }
 

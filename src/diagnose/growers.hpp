@@ -14,7 +14,7 @@ class Growers {
  public:
   Growers();
   void see(const observe::Snapshot& snapshot);
-  // The one to hold responsible, leaving out the dead and those in `spared`; null where nobody is left.
+  // The process responsible for the growth, except ended ones and those in `spared`; null if there is none.
   // Growth below `matter` bytes is none: then it is the largest.
   const observe::Process* grower(const observe::Snapshot& snapshot, uint64_t matter,
                                  const std::vector<proc::ProcessId>& spared) const;

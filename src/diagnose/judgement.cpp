@@ -13,7 +13,7 @@ namespace {
 struct Candidate {
   const verdict::Series* series = nullptr;
   const Lifetime* life = nullptr;  // null: a pool
-  const Pool* pool = nullptr;
+  const WorkerPool* pool = nullptr;
   double slope = 0;
 };
 
@@ -30,7 +30,7 @@ std::vector<Candidate> candidates(const History& history, const Roles& roles, do
   };
   for (const auto& [id, life] : history.processes())
     if (!roles.pool_of(id)) consider({&life.series, &life, nullptr});
-  for (const Pool& pool : roles.pools)
+  for (const WorkerPool& pool : roles.pools)
     if (const auto& series = history.groups()[size_t(pool.group)].series)
       consider({series.get(), nullptr, &pool});
   std::sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.slope > b.slope; });
@@ -58,12 +58,12 @@ Culprit make_culprit(const Candidate& candidate, const Roles& roles, const Histo
     culprit.id = candidate.life->id;
     culprit.name = escape(candidate.life->name);
     auto role = roles.role.find(candidate.life->id);
-    culprit.role = role == roles.role.end() ? Role::other : role->second;
+    culprit.role = role == roles.role.end() ? ProcessRole::other : role->second;
   } else {
     culprit.pool = true;
     culprit.id = candidate.pool->members.front();
     culprit.name = escape(history.processes().at(culprit.id).name);
-    culprit.role = Role::worker;
+    culprit.role = ProcessRole::worker;
   }
   return culprit;
 }
@@ -72,9 +72,10 @@ std::string named(const Culprit& culprit, size_t members) {
   if (culprit.pool)
     return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members,
                        culprit.name, 100 * culprit.share);
-  return fmt::format(
-      "The growth is in {} (pid {}, {}), which carries {:.0f} % of it.", culprit.name, culprit.id.pid,
-      culprit.role == Role::worker ? "one of a worker pool" : role_name(culprit.role), 100 * culprit.share);
+  return fmt::format("The growth is in {} (pid {}, {}), which accounts for {:.0f} % of it.", culprit.name,
+                     culprit.id.pid,
+                     culprit.role == ProcessRole::worker ? "one of a worker pool" : role_name(culprit.role),
+                     100 * culprit.share);
 }
 
 }  // namespace
@@ -86,11 +87,11 @@ double floor_slope(const verdict::Series& series, double from, double until) {
   } lows[stretches];
   if (until <= from) return 0;
   for (size_t i = 0; i < series.size(); ++i) {
-    const verdict::Series::Bucket& bucket = series[i];
-    if (bucket.begin < from || bucket.begin > until) continue;
-    size_t stretch = std::min(stretches - 1, size_t((bucket.begin - from) / (until - from) * stretches));
+    const verdict::Series::Stretch& part = series[i];
+    if (part.begin < from || part.begin > until) continue;
+    size_t stretch = std::min(stretches - 1, size_t((part.begin - from) / (until - from) * stretches));
     Low& low = lows[stretch];
-    if (low.bytes < 0 || double(bucket.low) < low.bytes) low = {bucket.begin, double(bucket.low)};
+    if (low.bytes < 0 || double(part.low) < low.bytes) low = {part.begin, double(part.low)};
   }
   std::vector<double> slopes;
   for (size_t a = 0; a < stretches; ++a)

@@ -1,4 +1,4 @@
-// The verdict on a watched tree, and which process or pool carries the growth.
+// The verdict on a watched tree, and which process or pool is responsible for the growth.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,9 +14,9 @@ struct Culprit {
   proc::ProcessId id;  // of a pool: its first member
   bool pool = false;
   std::string name;  // escaped
-  Role role = Role::main;
+  ProcessRole role = ProcessRole::main;
   double share = 0;  // of the tree's growth, 0..1
-  double rate = 0;   // bytes a second of its own
+  double rate = 0;   // its own growth in bytes per second
 };
 
 struct Judgement {

@@ -1,5 +1,5 @@
-// Stacks of a profiled process as places in source, and which of them to name: the innermost one that is the program's
-// own and not a library's.
+// Maps the stacks of a profiled process to places in source, and chooses the one to name: the innermost that
+// belongs to the program itself and not to a library.
 #pragma once
 #include <string>
 #include <unordered_map>

@@ -4,18 +4,13 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/footprint.hpp"
 #include "record/run_reader.hpp"
 
 namespace plimsoll::diagnose {
 namespace {
 
 uint64_t known(int64_t count) { return count < 0 ? 0 : uint64_t(count); }
-
-// PSS where it was read, else RSS; swapped-out pages stay the process's own.
-template <typename Row>
-uint64_t proportional(const Row& row) {
-  return known(row.pss >= 0 ? row.pss : row.rss);
-}
 
 // Gives the history snapshots again. A process is recorded when it moved, so its last values hold until the
 // next.
@@ -55,7 +50,8 @@ class Replay {
     const auto parent = index_.find(row.parent);
     process.parent = parent == index_.end() ? 0 : int(rows_[parent->second].pid);
     process.name = row.name, process.command = row.arguments;
-    process.rss = known(sample.rss), process.pss = proportional(sample), process.swap = known(sample.swap);
+    process.rss = known(sample.rss), process.swap = known(sample.swap);
+    process.pss = known(footprint(sample)) - process.swap;
     process.private_bytes = known(sample.private_bytes), process.shared = known(sample.shared);
     process.threads = int(known(sample.threads)), process.descriptors = int(sample.descriptors);
     process.cpu_seconds = std::isfinite(sample.cpu) ? sample.cpu : 0;
@@ -83,7 +79,7 @@ RecordedRun read_run(const std::string& path) {
   const double from = sessions.size() > 1 ? sessions.back().time : 0;
   Replay replay(reader);
   for (const RunReader::Memory& row : reader.memory()) {
-    const uint64_t bytes = proportional(row) + known(row.swap);
+    const uint64_t bytes = known(footprint(row));
     if (row.time < from || bytes == 0) continue;
     run.tree.add(row.time, bytes);
     run.until = row.time;
@@ -91,7 +87,7 @@ RecordedRun read_run(const std::string& path) {
     run.history.add(replay.at(row.time));
   }
   if (run.tree.size() == 0)
-    fail_input("{}: holds no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
+    fail_input("{}: contains no memory samples; record a run with `plimsoll train` or `plimsoll watch --out`",
                path);
   for (const StepRow& row : reader.steps())
     if (row.time >= from) run.steps.see(row.time, double(row.step));

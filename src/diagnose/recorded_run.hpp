@@ -1,4 +1,4 @@
-// A run file as the verdict wants it: the series of the whole tree, what is known of each process, steps and
+// Reads a run file for the verdict: the series of the whole tree, the data of each process, steps and
 // phases.
 #pragma once
 #include <string>

@@ -51,24 +51,24 @@ std::string describe_pool(const std::vector<const Lifetime*>& members, const Gro
 
 }  // namespace
 
-const char* role_name(Role role) {
+const char* role_name(ProcessRole role) {
   switch (role) {
-    case Role::main:
+    case ProcessRole::main:
       return "main";
-    case Role::wrapper:
+    case ProcessRole::wrapper:
       return "wrapper";
-    case Role::worker:
+    case ProcessRole::worker:
       return "worker pool";
-    case Role::short_lived:
+    case ProcessRole::short_lived:
       return "short-lived";
-    case Role::other:
+    case ProcessRole::other:
       return "other";
   }
   return "other";
 }
 
-const Pool* Roles::pool_of(const proc::ProcessId& id) const {
-  for (const Pool& pool : pools)
+const WorkerPool* Roles::pool_of(const proc::ProcessId& id) const {
+  for (const WorkerPool& pool : pools)
     if (std::binary_search(pool.members.begin(), pool.members.end(), id)) return &pool;
   return nullptr;
 }
@@ -90,78 +90,110 @@ Drift drift(const verdict::Series& series) {
           low(series.size() - std::min(third, series.size()), series.size())};
 }
 
-Roles find_roles(const History& history) {
-  Roles roles;
-  std::vector<const Lifetime*> singles;
-  std::map<int, std::vector<const Lifetime*>> by_group;
-  double all_cpu = 0;
-  uint64_t all_bytes = 0;
-  for (const auto& [id, life] : history.processes()) {
-    all_cpu += life.cpu();
-    all_bytes += life.bytes;
-    if (came_and_went(life, history)) {
-      roles.role[id] = Role::short_lived;
-      roles.explanation[id] = fmt::format("short-lived: {} at most, lived {}", format_bytes(life.peak),
-                                          format_duration(life.life()));
-    } else if (life.group >= 0 && history.groups()[size_t(life.group)].most_alive >= 2) {
-      by_group[life.group].push_back(&life);
+namespace {
+
+// Sorts a tree's processes in three steps: those that came and went, pools of workers, and the rest by use.
+class RoleFinder {
+ public:
+  explicit RoleFinder(const History& history) : history_(history) {}
+
+  Roles find() {
+    sort_out();
+    for (const auto& [group, members] : by_group_) pool_or_singles(group, members);
+    const Lifetime* main = find_main();
+    std::set<int> parents;
+    for (const auto& [id, life] : history_.processes()) parents.insert(life.parent);
+    for (const Lifetime* life : singles_) place(*life, main, parents.count(life->id.pid) > 0);
+    return std::move(roles_);
+  }
+
+ private:
+  struct Use {
+    uint64_t bytes = 0;
+    double cpu = 0;
+    void add(const Lifetime& life) { bytes += life.bytes, cpu += life.cpu(); }
+  };
+
+  void sort_out();
+  void pool_or_singles(int group, const std::vector<const Lifetime*>& members);
+  const Lifetime* find_main() const;
+  void place(const Lifetime& life, const Lifetime* main, bool has_children);
+  double cpu_share(const Lifetime& life) const { return all_.cpu > 0 ? life.cpu() / all_.cpu : 0; }
+
+  const History& history_;
+  Roles roles_;
+  std::vector<const Lifetime*> singles_;
+  std::map<int, std::vector<const Lifetime*>> by_group_;
+  Use all_, pooled_;
+};
+
+void RoleFinder::sort_out() {
+  for (const auto& [id, life] : history_.processes()) {
+    all_.add(life);
+    if (came_and_went(life, history_)) {
+      roles_.role[id] = ProcessRole::short_lived;
+      roles_.explanation[id] = fmt::format("short-lived: {} at most, lived {}", format_bytes(life.peak),
+                                           format_duration(life.life()));
+    } else if (life.group >= 0 && history_.groups()[size_t(life.group)].most_alive >= 2) {
+      by_group_[life.group].push_back(&life);
     } else {
-      singles.push_back(&life);
+      singles_.push_back(&life);
     }
   }
+}
 
-  uint64_t pooled_bytes = 0;
-  double pooled_cpu = 0;
-  for (auto& [index, members] : by_group) {
-    // Siblings of one name are a pool only if they are alike in size, but for the odd one that grows.
-    std::vector<uint64_t> sizes;
-    for (const Lifetime* life : members) sizes.push_back(std::max<uint64_t>(life->rss, 1));
-    uint64_t middle = median(sizes);
-    size_t alike = size_t(std::count_if(sizes.begin(), sizes.end(),
-                                        [&](uint64_t s) { return s < 3 * middle && middle < 3 * s; }));
-    if (members.size() < 2 || alike * 3 < members.size() * 2) {
-      singles.insert(singles.end(), members.begin(), members.end());
-      continue;
-    }
-    Pool pool{.group = index,
-              .members = {},
-              .explanation = describe_pool(members, history.groups()[size_t(index)])};
-    for (const Lifetime* life : members) {
-      pool.members.push_back(life->id);
-      roles.role[life->id] = Role::worker;
-      pooled_bytes += life->bytes;
-      pooled_cpu += life->cpu();
-    }
-    roles.pools.push_back(std::move(pool));
+// Siblings of one name are a pool only if they are alike in size, but for the odd one that grows.
+void RoleFinder::pool_or_singles(int group, const std::vector<const Lifetime*>& members) {
+  std::vector<uint64_t> sizes;
+  for (const Lifetime* life : members) sizes.push_back(std::max<uint64_t>(life->rss, 1));
+  const uint64_t middle = median(sizes);
+  const size_t alike = size_t(std::count_if(
+      sizes.begin(), sizes.end(), [&](uint64_t size) { return size < 3 * middle && middle < 3 * size; }));
+  if (members.size() < 2 || alike * 3 < members.size() * 2) {
+    singles_.insert(singles_.end(), members.begin(), members.end());
+    return;
   }
+  WorkerPool pool{
+      .group = group, .members = {}, .explanation = describe_pool(members, history_.groups()[size_t(group)])};
+  for (const Lifetime* life : members) {
+    pool.members.push_back(life->id);
+    roles_.role[life->id] = ProcessRole::worker;
+    pooled_.add(*life);
+  }
+  roles_.pools.push_back(std::move(pool));
+}
 
-  // The main process is the one that uses most, in memory and processor together.
-  auto weight = [&](const Lifetime* life) {
-    return double(life->bytes) / double(std::max<uint64_t>(all_bytes, 1)) +
-           (all_cpu > 0 ? life->cpu() / all_cpu : 0);
+// The one that uses most, in memory and processor together.
+const Lifetime* RoleFinder::find_main() const {
+  const auto weight = [&](const Lifetime* life) {
+    return double(life->bytes) / double(std::max<uint64_t>(all_.bytes, 1)) + cpu_share(*life);
   };
   const Lifetime* main = nullptr;
-  for (const Lifetime* life : singles)
+  for (const Lifetime* life : singles_)
     if (!main || weight(life) > weight(main)) main = life;
   // Where a pool does the work (one process a device), a parent that only waits is no main process.
-  if (main && pooled_bytes > 9 * main->bytes && pooled_cpu > 9 * main->cpu()) main = nullptr;
-
-  std::set<int> parents;
-  for (const auto& [id, life] : history.processes()) parents.insert(life.parent);
-  for (const Lifetime* life : singles) {
-    double cpu_share = all_cpu > 0 ? life->cpu() / all_cpu : 0;
-    std::string use =
-        fmt::format("{}, {:.0f} % of the tree's processor time", format_bytes(life->bytes), 100 * cpu_share);
-    uint64_t busiest = std::max(main ? main->bytes : 0, pooled_bytes);
-    bool waits =
-        parents.count(life->id.pid) && life->bytes * 4 < std::max<uint64_t>(busiest, 1) && cpu_share < 0.1;
-    Role role = life == main ? Role::main : waits ? Role::wrapper : Role::other;
-    roles.role[life->id] = role;
-    roles.explanation[life->id] = role == Role::main      ? "main: " + use
-                                  : role == Role::wrapper ? "wrapper: " + use + ", waits for its children"
-                                                          : "other: " + use;
-  }
-  return roles;
+  if (main && pooled_.bytes > 9 * main->bytes && pooled_.cpu > 9 * main->cpu()) return nullptr;
+  return main;
 }
+
+void RoleFinder::place(const Lifetime& life, const Lifetime* main, bool has_children) {
+  const std::string use = fmt::format("{}, {:.0f} % of the tree's CPU time", format_bytes(life.bytes),
+                                      100 * cpu_share(life));
+  const uint64_t busiest = std::max<uint64_t>({main ? main->bytes : 0, pooled_.bytes, 1});
+  if (&life == main) {
+    roles_.role[life.id] = ProcessRole::main;
+    roles_.explanation[life.id] = "main: " + use;
+  } else if (has_children && life.bytes * 4 < busiest && cpu_share(life) < 0.1) {
+    roles_.role[life.id] = ProcessRole::wrapper;
+    roles_.explanation[life.id] = "wrapper: " + use + ", waits for its children";
+  } else {
+    roles_.role[life.id] = ProcessRole::other;
+    roles_.explanation[life.id] = "other: " + use;
+  }
+}
+
+}  // namespace
+
+Roles find_roles(const History& history) { return RoleFinder(history).find(); }
 
 }  // namespace plimsoll::diagnose

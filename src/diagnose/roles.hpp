@@ -1,5 +1,5 @@
-// What each process is in its tree, told from what it does: how much memory and processor it uses, how long
-// it lives, who its siblings are. Names play no part.
+// Determines the role of each process in its tree from its behaviour: how much memory and CPU time it uses,
+// how long it lives, and what its siblings are. Names are not used.
 #pragma once
 #include <map>
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace plimsoll::diagnose {
 
-enum class Role { main, wrapper, worker, short_lived, other };
-const char* role_name(Role role);  // "main", "wrapper", "worker pool", "short-lived", "other"
+enum class ProcessRole { main, wrapper, worker, short_lived, other };
+const char* role_name(ProcessRole role);  // "main", "wrapper", "worker pool", "short-lived", "other"
 
-struct Pool {
+struct WorkerPool {
   int group = -1;
   std::vector<proc::ProcessId> members;  // by pid
   std::string explanation;               // "worker pool: 20 x ~400 MB, sharing 310 MB each, stable"
 };
 
 struct Roles {
-  std::map<proc::ProcessId, Role> role;
+  std::map<proc::ProcessId, ProcessRole> role;
   std::map<proc::ProcessId, std::string> explanation;  // of every process that is not in a pool
-  std::vector<Pool> pools;
-  const Pool* pool_of(const proc::ProcessId& id) const;
+  std::vector<WorkerPool> pools;
+  const WorkerPool* pool_of(const proc::ProcessId& id) const;
 };
 
 Roles find_roles(const History& history);

@@ -134,7 +134,7 @@ NamedSeries parse_csv(std::string_view text, const std::string& name) {
           if (title == "step") step_at = i;
         }
         if (!time || !bytes)
-          fail_input("{}: line {} names no column of time and memory ('{}'); expected time,bytes", name,
+          fail_input("{}: line {} has no time and memory columns ('{}'); expected time,bytes", name,
                      count, shown(line));
         time_at = *time, bytes_at = *bytes;
         return;
@@ -231,7 +231,7 @@ NamedSeries arrays(const json& object, const std::string& name) {
   const json &times = object["t"], &bytes = object["bytes"];
   if (!times.is_array() || !bytes.is_array()) fail_input("{}: t and bytes must be arrays of numbers", name);
   if (times.size() != bytes.size())
-    fail_input("{}: t has {} values and bytes {}; they must be equally many", name, times.size(),
+    fail_input("{}: t has {} values and bytes has {}; they must have the same length", name, times.size(),
                bytes.size());
   NamedSeries out;
   out.name = name;
@@ -313,7 +313,7 @@ std::vector<NamedSeries> parse_series(std::string_view text, const std::string& 
     out.push_back(parse_csv(body, name));
   }
   std::erase_if(out, [](const NamedSeries& s) { return s.samples.empty(); });
-  if (out.empty()) fail_input("{}: holds no samples; expected {}", name, known_formats);
+  if (out.empty()) fail_input("{}: contains no samples; expected {}", name, known_formats);
   return out;
 }
 

@@ -1,9 +1,9 @@
 #include "diagnose/sites.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -44,9 +44,9 @@ std::vector<verdict::Sample> samples(const std::vector<double>& times, const std
 
 // One line of a text file of moderate size.
 std::string source_line(const std::string& file, unsigned line) {
-  struct stat info;
-  if (line == 0 || file.empty() || file[0] != '/' || stat(file.c_str(), &info) != 0 ||
-      !S_ISREG(info.st_mode) || info.st_size > (16 << 20))
+  std::error_code error;
+  if (line == 0 || file.empty() || file[0] != '/' || !std::filesystem::is_regular_file(file, error) ||
+      std::filesystem::file_size(file, error) > (16 << 20))
     return {};
   std::ifstream in(file);
   std::string text;

@@ -1,5 +1,5 @@
-// Which lines hold the memory, and which of them grow: the sites of a profiled tree, each judged by the one function
-// every verdict comes from.
+// Which source lines hold the memory, and which of them grow: the sites of a profiled tree, each judged by
+// the function that gives every verdict.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -23,19 +23,18 @@ int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out,
 
 Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options)
     : kernels_(options.kernels ? options.kernels : &kernels::best()),
+      graph_(&graph),
       places_(plan.at.data()),
       scratch_offset_(plan.scratch_offset),
       scratch_per_thread_(plan.scratch_per_thread),
       pool_(&pool),
       memory_(memory) {
   for (const List& list : graph.lists()) {
-    const Handed& handed = plan.handed[lists_.size()];
     Bound& bound = lists_.emplace_back();
     bound.repeats = list.repeats;
     bound.lanes = list.lanes;
     bound.loop_end = list.loop_end;
     bound.rest = list.nodes().size() - list.loop_end;
-    bound.handed = handed;
     // A lane is one thread's: its nodes stay whole.
     for (size_t n = 0; n < list.nodes().size(); ++n)
       bind(bound, graph, list.nodes()[n], 0, n < list.loop_end && list.lanes > 1 ? 1 : pool.threads(),
@@ -48,23 +47,30 @@ Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* 
 void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
                     const Options& options) {
   const size_t inputs = node.in.size(), outputs = node.out.size();
-  auto& pointers = bound.pointers.emplace_back(std::make_unique<float*[]>(inputs + outputs));
-  auto& types = bound.types.emplace_back(std::make_unique<Type[]>(inputs + outputs));
+  auto& operands = bound.operands.emplace_back(std::make_unique<Operand[]>(inputs + outputs));
+  std::vector<Type> types;
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const ValueId id = i < inputs ? node.in[i] : node.out[i - inputs];
-    pointers[i] = data(id, lane);
-    types[i] = graph[id].type;
+    const Value& value = graph[id];
+    operands[i] = {bytes(id, lane), value.type, value.row_stride(),
+                   places_[static_cast<size_t>(id)].lane_stride};
+    types.push_back(value.type);
   }
   Step step{};
   step.op = node.op.get();
-  step.frame = {pointers.get(), pointers.get() + inputs,
-                types.get(),    types.get() + inputs,
-                nullptr,        nullptr,
-                kernels_,       options.gemm ? options.gemm : kernels_->gemm};
-  step.parts = parts_for(*node.op, {types.get(), inputs}, {types.get() + inputs, outputs}, threads);
+  step.frame = {.inputs = operands.get(),
+                .outputs = operands.get() + inputs,
+                .input_count = inputs,
+                .scratch = nullptr,
+                .now = nullptr,
+                .kernels = kernels_,
+                .gemm = options.gemm ? options.gemm : kernels_->gemm,
+                .lanes = bound.lanes};
+  const std::span<const Type> in(types.data(), inputs), out(types.data() + inputs, outputs);
+  step.parts = parts_for(*node.op, in, out, threads);
   step.asks = unasked_work_ >= work_per_question;
   if (step.asks) unasked_work_ = 0;
-  unasked_work_ += node.op->work({types.get(), inputs}, {types.get() + inputs, outputs});
+  unasked_work_ += node.op->work(in, out);
   bound.steps.push_back(step);
 }
 
@@ -121,28 +127,10 @@ bool Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now, In
   return !leaving.load(std::memory_order_relaxed);
 }
 
-// In the order of the lanes, element by element: the sum does not depend on who ran what.
-void Executor::add_lanes(const Bound& bound) {
-  struct Context {
-    const Executor* executor;
-    const Bound* bound;
-    int parts;
-  };
-  constexpr int64_t grain = 4096;
-  const auto count = static_cast<int64_t>(bound.handed.bytes / sizeof(float));
-  const Context context{this, &bound,
-                        static_cast<int>(std::clamp<int64_t>(count / grain, 1, 2 * pool_->threads()))};
-  const Pool::Job job = [](const void* opaque, int part, int) {
-    const auto& c = *static_cast<const Context*>(opaque);
-    const Handed& handed = c.bound->handed;
-    auto* first = reinterpret_cast<float*>(c.executor->memory_ + handed.offset);
-    const auto floats = static_cast<int64_t>(handed.bytes / sizeof(float));
-    const Range range = split(floats, part, c.parts, grain);
-    for (int lane = 1; lane < c.bound->lanes; ++lane)
-      c.executor->kernels_->add({range.end - range.begin, first + range.begin,
-                                 first + lane * floats + range.begin, first + range.begin});
-  };
-  pool_->run(job, &context, context.parts);
+void Executor::check(ValueId id, DType dtype) const {
+  const Value& value = (*graph_)[id];
+  if (value.type.dtype != dtype)
+    fail("[executor] {} is {}, not {}", value.name, value.type.text(), name_of(dtype));
 }
 
 }  // namespace plimsoll

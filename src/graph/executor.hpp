@@ -1,5 +1,5 @@
-// Replays the lists of a planned graph over one mapping. Everything is resolved when it is made: addresses, parts,
-// backends; a replay allocates nothing, dispatches nothing but the node's own kernel.
+// Replays the lists of a planned graph over one mapping. Addresses, parts and backends are resolved in the
+// constructor; a replay allocates nothing and dispatches only to each node's kernel.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -32,12 +32,16 @@ class Executor {
   // plan's table of places (the plan itself may be moved).
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
-  // Where the value lives; with lanes, the copy of `lane`.
-  float* data(ValueId id, int lane = 0) const {
-    const Place& place = places_[static_cast<size_t>(id)];
-    return reinterpret_cast<float*>(memory_ + place.of_lane(lane));
+  // The elements of a value, which must be of this type; with lanes, the copy of `lane`.
+  template <typename T = float>
+  T* data(ValueId id, int lane = 0) const {
+    check(id, DTypeOf<T>::value);
+    return reinterpret_cast<T*>(bytes(id, lane));
   }
-  int32_t* tokens(ValueId id, int lane = 0) const { return reinterpret_cast<int32_t*>(data(id, lane)); }
+  int32_t* tokens(ValueId id, int lane = 0) const { return data<int32_t>(id, lane); }
+  std::byte* bytes(ValueId id, int lane = 0) const {
+    return memory_ + places_[static_cast<size_t>(id)].of_lane(lane);
+  }
 
   // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
   // it returns false, or `interrupt` true within the loop, the run is abandoned and this returns false: parameters and
@@ -59,7 +63,6 @@ class Executor {
                                           : replay_lanes(bound, lanes, now, interrupt);
       if (!ended) return false;
     }
-    if (bound.lanes > 1) add_lanes(bound);
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;
   }
@@ -79,9 +82,7 @@ class Executor {
     std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes
     size_t loop_end = 0, rest = 0;
     int repeats = 1, lanes = 1;
-    Handed handed;
-    std::vector<std::unique_ptr<float*[]>> pointers;
-    std::vector<std::unique_ptr<Type[]>> types;
+    std::vector<std::unique_ptr<Operand[]>> operands;
   };
   float* scratch(int slot) const {
     return reinterpret_cast<float*>(memory_ + scratch_offset_ +
@@ -91,9 +92,10 @@ class Executor {
             const Options& options);
   bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt);
   bool replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt);
-  void add_lanes(const Bound& bound);
+  void check(ValueId id, DType dtype) const;
 
   const kernels::Table* kernels_;
+  const Graph* graph_;
   const Place* places_;
   uint64_t scratch_offset_, scratch_per_thread_;
   Pool* pool_;

@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-enum class Role : uint8_t { parameter, gradient, optimiser, activation, input, scratch };
+enum class Role : uint8_t { parameter, gradient, optimizer, activation, input, scratch };
 constexpr int role_count = 6;
 const char* role_name(Role role);
 
@@ -40,6 +40,10 @@ struct Value {
   Keep keep;
   ValueId base = no_value;  // a view shares the bytes of `base` from element `offset` on
   int64_t offset = 0;
+  int64_t row = 0;              // elements from one row to the next where rows do not touch; 0: they do
+  bool needs_gradient = false;  // a trained parameter, or made from one
+
+  int64_t row_stride() const { return row ? row : type.shape[type.shape.rank() - 1]; }
 };
 
 constexpr int no_block = -1;
@@ -54,8 +58,8 @@ struct Node {
 class Graph;
 
 // A straight list of nodes. Nodes [0, loop_end) are replayed `repeats` times (micro-batches), the rest once. With several
-// lanes, so many repeats run side by side, a thread each, every lane on its own copy of what the loop writes; what the
-// loop hands to the nodes after it is added up over the lanes before they run.
+// lanes, so many repeats run side by side, a thread each, every lane on its own copy of what the loop writes; the first node
+// after the loop must add up over the lanes what it hands on (ops::reduce_lanes).
 class List {
  public:
   List(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
@@ -101,16 +105,24 @@ class Graph {
   ValueId value(std::string name, Type type, Role role, Keep keep = Keep::touched);
   // A window of `type` into `base`, starting at element `offset`.
   ValueId view(ValueId base, int64_t offset, Type type, std::string name);
+  // Columns [first, first + count) of every row of a matrix: rows of the view are as far apart as those of `base`.
+  ValueId columns(ValueId base, int64_t first, int64_t count, std::string name);
+  // The same window into another value of the same type.
+  ValueId view_like(ValueId view, ValueId base, std::string name);
+  // A parameter that is not trained; before any node uses it.
+  void freeze(ValueId id) { values_[static_cast<size_t>(id)].needs_gradient = false; }
   // Changes how long a value keeps its bytes.
   void keep(ValueId id, Keep keep) { values_[static_cast<size_t>(id)].keep = keep; }
   List& list(std::string name);
 
   const Value& operator[](ValueId id) const { return values_[static_cast<size_t>(id)]; }
   const std::vector<Value>& values() const { return values_; }
+  // Marks `out` as made from `in`.
+  void derive(std::span<const ValueId> in, std::span<const ValueId> out);
   const std::deque<List>& lists() const { return lists_; }
   // The value that owns the bytes of `id`, following views.
   ValueId owner(ValueId id) const;
-  int64_t owner_offset(ValueId id) const;  // in elements
+  uint64_t owner_offset(ValueId id) const;  // in bytes
 
  private:
   std::vector<Value> values_;

@@ -1,9 +1,11 @@
-// What an operation is: how it types its outputs, how it runs, which nodes its backward rule emits, and which
-// input's bytes an output may take over. One file an op under graph/ops, forward beside backward.
+// The interface of an operation: how it types its outputs, how it runs, which nodes its backward rule emits, and which
+// input's bytes an output may reuse. Each op has one file under graph/ops, with forward and backward side by side.
 #pragma once
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/table.hpp"
@@ -15,7 +17,7 @@ class Backward;
 
 // What changes from one replay to the next; everything else was fixed when the list was recorded.
 struct Moment {
-  uint64_t step = 0;  // optimiser steps done before this one
+  uint64_t step = 0;  // optimizer steps done before this one
   int micro = 0;      // micro-batch within the step
   int round = 0;      // micro-batches this lane has done before in this step
   float learning_rate = 0;
@@ -23,18 +25,41 @@ struct Moment {
   uint64_t seed = 0;  // dropout
 };
 
-// What a kernel sees of its node: resolved addresses, its thread's scratch, the moment.
+// A value as its node sees it when it runs.
+struct Operand {
+  std::byte* data;
+  Type type;
+  int64_t row;           // elements from one row to the next: more than its columns in a view of columns
+  uint64_t lane_stride;  // bytes from one lane's copy to the next; 0: the lanes share it
+
+  // The elements, which must be of this type.
+  template <typename T>
+  T* as() const {
+    assert(DTypeOf<std::remove_const_t<T>>::value == type.dtype);
+    return reinterpret_cast<T*>(data);
+  }
+  // The copy of another lane, seen from that of lane 0.
+  Operand lane(int number) const {
+    return {data + lane_stride * static_cast<uint64_t>(number), type, row, lane_stride};
+  }
+};
+
+// What a kernel sees of its node: operands, its thread's scratch, the moment.
 struct Frame {
-  float* const* in;
-  float* const* out;
-  const Type* in_type;
-  const Type* out_type;
+  const Operand* inputs;
+  const Operand* outputs;
+  size_t input_count;
   float* scratch;
   const Moment* now;
   const kernels::Table* kernels;
-  kernels::GemmFunction gemm;
+  kernels::GemmFunction gemm;  // for f32 operands; kernels->gemm takes every dtype
+  int lanes;                   // of the list
 
-  const int32_t* tokens(int i) const { return reinterpret_cast<const int32_t*>(in[i]); }
+  const float* in(int i) const { return inputs[i].as<const float>(); }
+  float* out(int i) const { return outputs[i].as<float>(); }
+  const int32_t* tokens(int i) const { return inputs[i].as<const int32_t>(); }
+  const Type& in_type(int i) const { return inputs[i].type; }
+  const Type& out_type(int i) const { return outputs[i].type; }
 };
 
 // Whether a write replaces or adds. A parameter's gradient is replaced by a lane's first micro-batch and added to by the
@@ -64,6 +89,10 @@ class Op {
   virtual Cost cost() const { return Cost::memory; }
   // Emits the nodes that turn gradients of the outputs into gradients of the inputs.
   virtual void backward(Backward&) const { fail("[{}] has no backward rule", name()); }
+  // Whether operands may be columns of wider rows, `Operand::row` elements apart. Others are refused such views.
+  virtual bool takes_columns() const { return false; }
+  // Whether an input may be stored as bf16 or f16.
+  virtual bool takes_half(int /*input*/) const { return false; }
   // Input whose bytes output i may take over if that input dies here, or -1.
   virtual int in_place(int /*output*/) const { return -1; }
   // Floats of scratch each thread needs.

@@ -1,5 +1,6 @@
 // Every operation a list can hold. Each has its own file under graph/ops: shapes, kernel call, backward rule.
-// Letters: B sequences, T positions, C channels, H heads, V vocabulary, N = B T rows.
+// Letters: B sequences, T positions, C channels, H heads, K heads of keys and values, D channels of a head, V vocabulary,
+// N = B T rows.
 #pragma once
 #include <memory>
 #include <vector>
@@ -17,17 +18,23 @@ struct DropoutSite {
       0;  // rows of a micro-batch: masks depend on the row within the step, not the micro-batch
 };
 
-// tokens [B, T+1] i32, wte [V, C], wpe [>=T, C] -> x [N, C]
+// tokens [B, T+1] i32, wte [V, C], wpe [>=T, C]? -> x [N, C]. A frozen table may be bf16 or f16.
 OpPointer embedding();
 // x [N, C], gain [C], bias [C] -> y [N, C], mean [N], rstd [N]
 OpPointer layernorm();
-// x [N, I], w [I, O] (or [O, I] transposed), bias [O]?, addend [N, O]? -> y [N, O]
+// x [N, I], w [I, O] (or [O, I] transposed), bias [O]?, addend [N, O]? -> y [N, O]. A frozen w may be bf16 or f16.
 struct Linear {
   bool transposed = false, bias = true, addend = false;
 };
 OpPointer linear(Linear options);
-// qkv [N, 3C] -> out [N, C], lse [B H, T]
-OpPointer attention(int64_t B, int64_t T, int64_t H, DropoutSite dropout = {});
+// q [N, H D], k [N, K D], v [N, K D] -> out [N, H D], lse [B H, T]. Each may be columns of a wider value.
+struct AttentionOptions {
+  int64_t B, T, heads;
+  int64_t kv_heads = 0;  // K, a divisor of H; 0: as many
+  bool causal = true;
+  DropoutSite dropout = {};
+};
+OpPointer attention(AttentionOptions options);
 OpPointer gelu();
 // x -> x masked; x, addend -> addend + x masked
 OpPointer dropout(DropoutSite site, bool addend);
@@ -49,8 +56,13 @@ struct AdamWOptions {
 // gradient [n], factor [2]? -> parameter, m, v (updated in place)
 OpPointer adamw(AdamWOptions options, bool clipped);
 
+// What the lanes of the loop hand on, added up in the order of the lanes into the first one's copy: the first node after
+// the loop, with the same values as inputs and outputs.
+OpPointer reduce_lanes();
+
 // Generation: one token at Moment::position.
-OpPointer embedding_at();                          // token [1] i32, wte, wpe -> x [1, C]
-OpPointer attention_cached(int64_t T, int64_t H);  // qkv [1, 3C] -> out [1, C], keys [T, C], values [T, C]
+OpPointer embedding_at();  // token [1] i32, wte, wpe? -> x [1, C]
+// q [1, H D], k [1, K D], v [1, K D] -> out [1, H D], keys [T, K D], values [T, K D]
+OpPointer attention_cached(int64_t T, int64_t heads, int64_t kv_heads = 0);
 
 }  // namespace plimsoll::ops

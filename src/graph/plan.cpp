@@ -12,9 +12,9 @@ uint64_t aligned(uint64_t bytes) { return (bytes + plan_alignment - 1) / plan_al
 
 // What a value is to a list whose loop runs in lanes.
 enum class Part : uint8_t {
-  lane,    // lives inside the loop: a copy a lane
-  handed,  // written in the loop, read after it: a copy a lane, added up
-  kept,    // an input that lives through the loop and beyond: a copy a lane where the loop reads it
+  lane,    // lives inside the loop: one copy per lane
+  handed,  // written in the loop, read after it: one copy per lane, added up
+  kept,    // an input that lives through the loop and beyond: one copy per lane if the loop reads it
   rest     // lives after the loop, where the lanes' copies were
 };
 
@@ -37,7 +37,7 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
   const int loop_end = list.repeats > 1 ? static_cast<int>(list.loop_end) : 0;
   struct Touch {
     int first = -1, last = -1;
-    bool in_loop = false, after_loop = false, written_in_loop = false;
+    bool in_loop = false, after_loop = false, written_in_loop = false, reduced = false;
   };
   std::vector<Touch> touch(graph.values().size());
   for (int n = 0; n < count; ++n) {
@@ -47,6 +47,7 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
         Touch& t = touch[static_cast<size_t>(graph.owner(id))];
         if (t.first < 0) t.first = n;
         t.last = n;
+        if (n >= loop_end && !t.after_loop) t.reduced = node.op->cost() == Cost::exchange;
         (n < loop_end ? t.in_loop : t.after_loop) = true;
         t.written_in_loop |= n < loop_end && ids == &node.out;
       }
@@ -97,6 +98,11 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
     Part part = Part::rest;
     if (list.lanes > 1 && t.first < loop_end)
       part = t.last < loop_end ? Part::lane : t.written_in_loop ? Part::handed : Part::kept;
+    if (part == Part::handed && !t.reduced)
+      fail(
+          "[plan] {} is handed on by {} lanes and nothing adds it up; emit ops::reduce_lanes() after the "
+          "loop",
+          value.name, list.lanes);
     intervals.push_back({static_cast<ValueId>(i), t.first, t.last, aligned(value.type.bytes()), part,
                          part == Part::rest || !t.in_loop ? 1 : list.lanes});
   }
@@ -224,9 +230,11 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
     plan.at[i] = {plan.persistent, value.type.bytes(), -1, 0, 0, static_cast<ValueId>(i)};
     plan.persistent += aligned(value.type.bytes());
     plan.by_role[static_cast<size_t>(value.role)] += aligned(value.type.bytes());
+    plan.by_dtype[static_cast<size_t>(value.type.dtype)] += aligned(value.type.bytes());
   }
   uint64_t most_live = 0;
   std::array<uint64_t, role_count> live_roles{};
+  std::array<uint64_t, dtype_count> live_dtypes{};
   for (size_t l = 0; l < graph.lists().size(); ++l) {
     auto intervals = lifetimes(graph, static_cast<int>(l), plan.at);
     int when = 0;
@@ -235,8 +243,12 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
     if (bound > most_live || l == 0) {
       most_live = bound;
       live_roles = {};
+      live_dtypes = {};
       for (const Interval& i : intervals)
-        if (i.first <= when && when <= i.last) live_roles[static_cast<size_t>(graph[i.id].role)] += i.held();
+        if (i.first <= when && when <= i.last) {
+          live_roles[static_cast<size_t>(graph[i.id].role)] += i.held();
+          live_dtypes[static_cast<size_t>(graph[i.id].type.dtype)] += i.held();
+        }
     }
     Handed handed{plan.persistent, 0};
     plan.transient = std::max(
@@ -260,7 +272,7 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
     const ValueId storage = plan.at[static_cast<size_t>(owner)].storage;
     if (storage == no_value || storage == id) continue;
     const Place& root = plan.at[static_cast<size_t>(storage)];
-    place = {root.offset + static_cast<uint64_t>(graph.owner_offset(id)) * 4,
+    place = {root.offset + graph.owner_offset(id),
              graph[id].type.bytes(),
              root.list,
              root.first,
@@ -269,8 +281,10 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
              root.lane_stride};
   }
   for (size_t r = 0; r < role_count; ++r) plan.by_role[r] += live_roles[r];
+  for (size_t d = 0; d < dtype_count; ++d) plan.by_dtype[d] += live_dtypes[d];
   const uint64_t scratch = plan.scratch_per_thread * static_cast<uint64_t>(threads);
   plan.by_role[static_cast<size_t>(Role::scratch)] += scratch;
+  plan.by_dtype[static_cast<size_t>(DType::f32)] += scratch;
   plan.scratch_offset = plan.persistent + plan.transient;
   plan.total = plan.scratch_offset + scratch;
   plan.lower_bound = plan.persistent + most_live + scratch;

@@ -1,4 +1,4 @@
-// Gives every value of a graph its place in one mapping, before anything runs.
+// Assigns every value of a graph a place in one mapping before anything runs.
 //
 //   Plan plan = make_plan(graph, threads);       // pure: no memory is touched
 //   plan.total                                   // bytes of the mapping, scratch included
@@ -8,7 +8,7 @@
 // Persistent values come first, then a region shared by the lists (only one runs at a time), then per-thread scratch.
 // Within a list, two values share bytes when their lifetimes do not meet; an output takes over a dying input where the
 // op allows it. Where a list's loop runs in lanes, what one lane writes never shares bytes with another's: first come the
-// values handed to the rest of the list, a block a lane, then what lives inside the loop alone, a region a lane.
+// values handed to the rest of the list, an area per lane, then what lives only inside the loop, a region per lane.
 #pragma once
 #include <array>
 #include <string>
@@ -31,7 +31,7 @@ struct Place {
   uint64_t of_lane(int lane) const { return offset + lane_stride * static_cast<uint64_t>(lane); }
 };
 
-// What a list's loop hands on, as one block a lane: added up by one pass over memory.
+// What a list's loop hands on, as one contiguous area per lane: added up by one pass over memory.
 struct Handed {
   uint64_t offset = 0, bytes = 0;
 };
@@ -46,6 +46,7 @@ struct Plan {
   std::vector<Handed> handed;  // by list; empty where the loop has one lane
   std::array<uint64_t, role_count>
       by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
+  std::array<uint64_t, dtype_count> by_dtype{};  // the same bytes by what they hold
 };
 
 // With Effort::quick one order of packing is tried: for comparing many graphs.
@@ -58,7 +59,7 @@ int copies(const Graph& graph, const Place& place);
 // The invariant: no two values that are alive at the same node share a byte. Empty when it holds, else what breaks it.
 std::string find_overlap(const Graph& graph, const Plan& plan);
 
-// Time across, offsets up, a rectangle a value.
+// Time on the horizontal axis, offsets on the vertical axis, one rectangle per value.
 std::string plan_svg(const Graph& graph, const Plan& plan);
 
 }  // namespace plimsoll

@@ -1,4 +1,5 @@
-// The plan as a picture: nodes of the step across, offsets up, a rectangle a value, coloured by role.
+// Draws a plan: nodes of the step on the horizontal axis, offsets on the vertical axis, one rectangle per
+// value, coloured by role.
 #include <algorithm>
 #include <string>
 
@@ -49,8 +50,8 @@ std::string plan_svg(const Graph& graph, const Plan& plan) {
     for (int lane = 0; lane < copies(graph, place); ++lane)
       rectangle(always ? 0 : place.first * across, always ? width : (place.last - place.first + 1) * across,
                 place.of_lane(lane), place.bytes, value.role,
-                fmt::format("{} {} {}, {}", value.name, value.type.shape.text(),
-                            format_bytes(value.type.bytes()), role_name(value.role)));
+                fmt::format("{} {} {}, {}", value.name, value.type.text(), format_bytes(value.type.bytes()),
+                            role_name(value.role)));
   }
   if (plan.total > plan.scratch_offset)
     rectangle(0, width, plan.scratch_offset, plan.total - plan.scratch_offset, Role::scratch,

@@ -1,8 +1,6 @@
 #include "graph/pool.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "platform/futex.hpp"
 
 namespace plimsoll {
 namespace {
@@ -19,12 +17,8 @@ void relax() {
 #endif
 }
 
-void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
-}
-void wake(std::atomic<uint32_t>& word, int count) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
+using platform::sleep_while;
+using platform::wake;
 
 constexpr uint64_t ticket(uint64_t epoch, uint64_t front, uint64_t back) {
   return epoch << 32 | front << 16 | back;

@@ -114,7 +114,7 @@ void Guard::end_pause(const Reading& reading, Wanted& wanted) {
   if (level_ != Level::pause) return;
   paused_ += step_;
   const bool full = wanted.level >= Level::pause && is_use(wanted.cause);
-  // Where others hold less than a tenth, nobody is left to bring relief while this one stands still.
+  // If others hold less than a tenth, nothing can be released while this program is paused.
   const bool alone = full && reading.own && double(*reading.own) >= 0.9 * double(reading.used);
   if (alone && now_ - entered_ >= policy_.pause_alone) {
     wanted = {Level::stop, Cause::alone};
@@ -199,7 +199,7 @@ void Guard::explain(const Reading& reading, Decision& decision) const {
     case Cause::use:
       return write("{} of {} used, the {} line is {}", used, limit, level_name(named), line);
     case Cause::growth:
-      return write("{} of {} used and {} a second more: the {} line of {} is reached", used, limit,
+      return write("{} of {} used, growing by {} per second: the {} line of {} is reached", used, limit,
                    format_bytes(uint64_t(rates_.fast())), level_name(named), line);
     case Cause::prediction: {
       const std::string rate = format_bytes(uint64_t(decision.rate)),
@@ -207,22 +207,22 @@ void Guard::explain(const Reading& reading, Decision& decision) const {
       const double seconds = decision.seconds_to_line.value_or(0);
       if (decision.steps_to_line)
         return write(
-            "{} of {} used; at {} a second the stop line of {} is crossed in {:.0f} s, after {:.0f} steps",
+            "{} of {} used; at {} per second the stop line of {} is crossed in {:.0f} s, after {:.0f} steps",
             used, limit, rate, stop, seconds, *decision.steps_to_line);
-      return write("{} of {} used; at {} a second the stop line of {} is crossed in {:.0f} s", used, limit,
+      return write("{} of {} used; at {} per second the stop line of {} is crossed in {:.0f} s", used, limit,
                    rate, stop, seconds);
     }
     case Cause::leak:
-      return write("a leak of {} a step, more than {:g} MB",
+      return write("a leak of {} per step, more than {:g} MB",
                    format_bytes(uint64_t(reading.leak_per_step.value_or(0))),
                    policy_.memory_leak_threshold_mb);
     case Cause::pressure:
       return write("{} of {} used; all tasks waited for memory {:.0f} % of the last 10 s", used, limit,
                    reading.pressure);
     case Cause::bound:
-      return write("{} of {} used; {:.0f} s of pause brought no relief", used, limit, policy_.pause_bound);
+      return write("{} of {} used; a pause of {:.0f} s did not help", used, limit, policy_.pause_bound);
     case Cause::alone:
-      return write("{} of {} used, {} by what is paused itself: waiting cannot help", used, limit,
+      return write("{} of {} used, {} of it by the paused program itself: waiting cannot help", used, limit,
                    format_bytes(reading.own.value_or(0)));
     case Cause::calm:
       return write("{} of {} used", used, limit);

@@ -26,8 +26,8 @@ struct Reading {
   // Percent of the last 10 s in which all tasks waited for memory; 0 where the kernel does not say.
   double pressure = 0;
   std::optional<uint64_t> own = {};             // of `used`, held by what is guarded
-  std::optional<double> leak_rate = {};         // bytes a second, where the verdict is a leak
-  std::optional<double> leak_per_step = {};     // bytes a step, likewise
+  std::optional<double> leak_rate = {};         // bytes per second, if the verdict is a leak
+  std::optional<double> leak_per_step = {};     // bytes per step, likewise
   std::optional<double> steps_per_second = {};  // to say "after 1,200 steps"
 };
 
@@ -42,7 +42,7 @@ struct Decision {
   double poll = 1;  // seconds until the next reading is wanted
   Lines lines;
   uint64_t limit = 0, used = 0;
-  double rate = 0;  // bytes a second the floor rises; 0 where none is seen
+  double rate = 0;  // bytes per second by which the floor rises; 0 if it does not
   // Until the stop line at that rate; nullopt where use does not grow.
   std::optional<double> seconds_to_line, steps_to_line;
   std::array<char, 200> text{};  // why, for people

@@ -31,16 +31,16 @@ struct Policy {
   double dwell = 60;                 // seconds a level is kept at least, and calm before it is left
   double pause_dwell = 2;            // the same for a pause, which should end as soon as pressure does
   double pause_bound = 120;          // seconds of pause, several short ones together; then it escalates
-  double pause_alone = 2;            // the same where what is paused holds the memory itself
+  double pause_alone = 2;            // the same if the paused program itself holds the memory
   double shrink_patience = 5;        // seconds a request to shrink has to show an effect
   double prediction_horizon = 60;    // seconds: the stop line crossed within them raises the level by one
   double pressure_threshold_percentage = 20;  // of time all tasks wait for memory (full avg10)
 
   double memory_leak_threshold_mb = 1;       // a leak of more than this a step is worth a warning
-  double batch_size_reduction_factor = 0.5;  // what a shrink leaves of the micro-batch
+  double batch_size_reduction_factor = 0.5;  // factor by which a shrink reduces the micro-batch
 
   double reaction = 0.010;    // seconds from a reading to its effect: growth within them is counted already
-  double fastest_fill = 8e9;  // bytes a second memory can be filled at most; sets how often to look
+  double fastest_fill = 8e9;  // the fastest that memory can be filled, bytes per second; determines the interval
   double longest_gap = 60;    // seconds between readings that count; a longer gap counts as this
 
   Lines lines(uint64_t limit) const;

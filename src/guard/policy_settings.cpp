@@ -16,36 +16,36 @@ constexpr double a_day = 86400;
 
 const PolicyKey keys[] = {
     {"max_memory", Kind::size, &Policy::max_memory, nullptr, "SIZE",
-     "a line of your own for what is guarded, like 8GB or 80% of the limit that applies"},
+     "an additional line for the guarded program, such as 8GB or 80% of the limit that applies"},
     {"memory_threshold_percentage", Kind::number, nullptr, &Policy::memory_threshold_percentage, "X",
-     "percent of the limit from which on what can shrink is made smaller", 1, 100},
+     "percentage of the limit from which programs that can shrink are asked to", 1, 100},
     {"warn_threshold", Kind::size, &Policy::warn_threshold, nullptr, "SIZE",
-     "use at which a warning is given, like 6GB or 70%"},
+     "use from which a warning is given, such as 6GB or 70%"},
     {"pause_threshold", Kind::size, &Policy::pause_threshold, nullptr, "SIZE",
-     "use at which work is paused, like 7GB or 90%"},
+     "use from which the program is paused, such as 7GB or 90%"},
     {"stop_threshold", Kind::size, &Policy::stop_threshold, nullptr, "SIZE",
-     "use at which work is stopped, like 7.5GB or 95%"},
+     "use from which the program is stopped, such as 7.5GB or 95%"},
     {"hysteresis_percentage", Kind::number, nullptr, &Policy::hysteresis_percentage, "X",
-     "percent of the limit that use must fall below a line before the level is left", 0, 50},
-    {"dwell", Kind::duration, nullptr, &Policy::dwell, "TIME", "calm needed before warn or shrink is left", 0,
+     "how far use must fall below a line before its level is left, in percent of the limit", 0, 50},
+    {"dwell", Kind::duration, nullptr, &Policy::dwell, "TIME", "how long use must stay below that before warn or shrink is left", 0,
      a_day},
-    {"pause_dwell", Kind::duration, nullptr, &Policy::pause_dwell, "TIME", "calm needed before a pause ends",
+    {"pause_dwell", Kind::duration, nullptr, &Policy::pause_dwell, "TIME", "how long use must stay below that before a pause ends",
      0, a_day},
     {"pause_bound", Kind::duration, nullptr, &Policy::pause_bound, "TIME",
-     "how long pauses may last in all before the guard stops or goes on", 0, a_day},
+     "how long pauses in close succession may last in total", 0, a_day},
     {"pause_alone", Kind::duration, nullptr, &Policy::pause_alone, "TIME",
-     "the same where what is paused holds the memory itself", 0, a_day},
+     "the same if the paused program itself holds the memory", 0, a_day},
     {"shrink_patience", Kind::duration, nullptr, &Policy::shrink_patience, "TIME",
-     "how long a request to shrink has to show an effect", 0, a_day},
+     "how long a request to shrink may take to have an effect", 0, a_day},
     {"prediction_horizon", Kind::duration, nullptr, &Policy::prediction_horizon, "TIME",
-     "growth that would cross the stop line within this time raises the level by one; 0: no prediction", 0,
+     "growth that would cross the stop line within this time raises the level by one; 0: off", 0,
      a_day},
     {"pressure_threshold_percentage", Kind::number, nullptr, &Policy::pressure_threshold_percentage, "X",
-     "percent of time all tasks wait for memory that raises the level by one", 1, 100},
+     "percentage of time in which all tasks wait for memory from which the level is raised by one", 1, 100},
     {"memory_leak_threshold_mb", Kind::number, nullptr, &Policy::memory_leak_threshold_mb, "X",
-     "a leak of more MB than this a step is warned of", 0, 1e9},
+     "warn of a leak of more than this many MB per step", 0, 1e9},
     {"batch_size_reduction_factor", Kind::number, nullptr, &Policy::batch_size_reduction_factor, "X",
-     "what a shrink leaves of the micro-batch", 0.01, 0.99},
+     "factor by which a shrink reduces the micro-batch", 0.01, 0.99},
 };
 
 bool parse_number(std::string_view text, double& number) {
@@ -89,7 +89,7 @@ void assign(const PolicyKey& key, Policy& policy, std::string_view text, std::st
       fail_input("{}: {}", where, e.what());
     }
     if (size.is_share ? size.share <= 0 : size.bytes == 0)
-      fail_input("{}: '{}' leaves nothing to use; give a size like 8GB or a share like 80%", where, text);
+      fail_input("{}: '{}' leaves no memory; give a size like 8GB or a share like 80%", where, text);
     policy.*key.size = size;
     return;
   }
@@ -140,7 +140,7 @@ void validate(const Policy& policy) {
     if (line.share < 0) continue;
     if (below && line.share < below->share - 1e-9)
       fail_input(
-          "{} ({:g}%) is above {} ({:g}%); the lines must rise from warn over shrink and pause to stop",
+          "{} ({:g}%) is above {} ({:g}%); the lines must increase from warn to shrink, pause and stop",
           below->name, below->share * 100, line.name, line.share * 100);
     below = &line;
   }
@@ -167,6 +167,7 @@ Policy resolve_policy(const PolicySources& sources) {
     const PolicyKey& key = named(name, "command line");
     assign(key, policy, text, key.flag());
   }
+  if (sources.given) sources.given(policy);
   validate(policy);
   return policy;
 }

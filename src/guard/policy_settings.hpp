@@ -1,6 +1,6 @@
-// The one description of every key of the policy. From a row follow its flag (--pause-bound), its environment
-// variable (PLIMSOLL_PAUSE_BOUND), its TOML key (pause_bound), its check, its help and its line in
-// docs/guard.md. The trainer and `plimsoll guard` share it.
+// Describes every key of the policy once. Its flag (--pause-bound), environment variable
+// (PLIMSOLL_PAUSE_BOUND), TOML key (pause_bound), validation, help and documentation in docs/guard.md follow
+// from its row. The trainer and `plimsoll guard` share it.
 #pragma once
 #include <functional>
 #include <map>
@@ -41,8 +41,10 @@ struct PolicySources {
   std::string file;                                 // TOML; empty: none
   // The value of an environment variable or null; empty counts as not set.
   std::function<const char*(const char*)> environment = [](const char* name) { return getenv(name); };
+  // What the caller knows as values already; it wins over all of the above.
+  std::function<void(Policy&)> given = {};
 };
-// Command line over environment over file over default.
+// Given values over command line over environment over file over default.
 Policy resolve_policy(const PolicySources& sources);
 
 }  // namespace plimsoll::guard

@@ -1,19 +1,16 @@
 #include "heap/collector.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "platform/clock.hpp"
+#include "platform/machine.hpp"
 
 namespace plimsoll::heap {
 namespace {
@@ -28,8 +25,6 @@ bool parse_name(const std::string& name, int& pid, int& number) {
   const auto second = std::from_chars(first.ptr + 1, end, number);
   return second.ec == std::errc{} && std::string_view(second.ptr, size_t(end - second.ptr)) == ".heap";
 }
-
-bool lives(int pid) { return kill(pid, 0) == 0 || errno == EPERM; }
 
 uint64_t sum_of(const std::vector<LiveSite>& sites) {
   uint64_t sum = 0;
@@ -52,12 +47,6 @@ void settle(Profiled& process) {
   process.looks.clear();
 }
 
-uint64_t nanoseconds_now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
-}
-
 }  // namespace
 
 std::string find_preload() {
@@ -66,7 +55,7 @@ std::string find_preload() {
   if (const char* given = std::getenv("PLIMSOLL_HEAP_LIBRARY");
       given && std::filesystem::exists(given, error))
     return std::filesystem::absolute(given, error).string();
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const auto program = platform::own_program().parent_path();
   for (const auto& path :
        {program / name, program / "../lib/plimsoll" / name, std::filesystem::path(PLIMSOLL_LIBDIR) / name})
     if (std::filesystem::exists(path, error)) return std::filesystem::weakly_canonical(path, error).string();
@@ -88,16 +77,14 @@ Collector::Collector(const std::string& where, uint64_t rate) : library_(find_pr
   std::filesystem::path below =
       where.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(where);
   owned_.emplace(std::filesystem::absolute(below, error).string(), "heap");
-  if (!owned_->ok()) fail_input("cannot make a folder in {} ({})", below.string(), error_text(errno));
+  if (!owned_->ok()) fail_input("cannot make a folder in {} ({})", below.string(), std::strerror(errno));
   folder_ = owned_->path();
   // Held as long as we live: a process that begins after our end writes nothing that nobody would remove.
-  lock_ = open((folder_ + "/watcher").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (lock_ < 0 || flock(lock_, LOCK_EX) != 0)
-    fail("cannot lock {}/watcher ({})", folder_, error_text(errno));
+  lock_ = std::make_unique<platform::LockedFile>(folder_ + "/watcher");
 }
 
 Collector::~Collector() {
-  if (lock_ >= 0) close(lock_);
+  lock_.reset();
   std::error_code error;
   std::filesystem::remove_all(folder_, error);
 }
@@ -135,11 +122,11 @@ void Collector::find_files(double time) {
 
 void Collector::refresh(Profiled& process, const std::string& path, double time) {
   // Asked before reading: what was written before the end is then read after it.
-  const bool alive = lives(process.pid) && !process.ended;
+  const bool alive = platform::process_lives(process.pid) && !process.ended;
   const bool read = process.reader->refresh();
   if (read && !process.ended) {
     process.last_seen = time;
-    process.looks.push_back({nanoseconds_now(), process.reader->live()});
+    process.looks.push_back({platform::monotonic_nanoseconds(), process.reader->live()});
     if (process.looks.size() > most_looks) process.looks.pop_front();
     process.series.add(time, process.looks.back().live);
     process.held = process.looks.back().live;
@@ -151,7 +138,8 @@ void Collector::refresh(Profiled& process, const std::string& path, double time)
   if (!read && troubles_.size() < 20)
     troubles_.push_back(
         fmt::format("{}: {}", std::filesystem::path(path).filename().string(), process.reader->error()));
-  unlink(path.c_str());
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
 }
 
 void Collector::let_go_of_the_smallest() {

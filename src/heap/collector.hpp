@@ -1,5 +1,5 @@
-// The watcher's side of profiling: a private folder for the processes' files, what a launched program needs in its
-// environment, and a look at every file at each sample.
+// The watcher's side of profiling: a private folder for the files of the processes, the environment that a
+// launched program needs, and a reading of every file at each sample.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -13,6 +13,7 @@
 #include "heap/reader.hpp"
 #include "heap/site_series.hpp"
 #include "platform/owned_folder.hpp"
+#include "platform/shared_file.hpp"
 
 namespace plimsoll::heap {
 
@@ -64,7 +65,7 @@ class Collector {
   std::string folder_, library_;
   uint64_t rate_;
   std::optional<platform::OwnedFolder> owned_;
-  int lock_ = -1;
+  std::unique_ptr<platform::LockedFile> lock_;
   std::vector<std::unique_ptr<Profiled>> processes_;
   std::map<std::string, Profiled*> by_file_;
   std::vector<std::string> troubles_;

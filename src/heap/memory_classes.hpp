@@ -1,4 +1,4 @@
-// What the memory of a process is made of, from its smaps: PSS by what a mapping is for.
+// Classifies the memory of a process by its smaps: PSS by the purpose of each mapping.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -1,15 +1,11 @@
 #include "heap/reader.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "platform/shared_file.hpp"
 
 namespace plimsoll::heap {
 namespace {
@@ -34,25 +30,9 @@ constexpr uint64_t most_bytes = 1ull << 46;
 }  // namespace
 
 Reader::Reader(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) fail_input("{}: cannot be read ({})", path, error_text(errno));
-  std::shared_ptr<const int> held(new int(descriptor), [](const int* number) {
-    ::close(*number);
-    delete number;
-  });
-  struct stat info;
-  if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) fail_input("{}: not a regular file", path);
-  bytes_ = uint64_t(info.st_size);
-  source_ = [held](uint64_t offset, void* to, size_t bytes) -> size_t {
-    size_t done = 0;
-    while (done < bytes) {
-      const ssize_t got = pread(*held, static_cast<char*>(to) + done, bytes - done, off_t(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      done += size_t(got);
-    }
-    return done;
-  };
+  auto file = std::make_shared<const platform::SharedFile>(path);
+  bytes_ = file->size();
+  source_ = [file](uint64_t offset, void* to, size_t bytes) { return file->read(offset, to, bytes); };
 }
 
 bool Reader::fail(std::string why) {

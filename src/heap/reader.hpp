@@ -1,6 +1,6 @@
-// Reads the file of one profiled process (docs/formats/heap-file.md) while it is being written, or after its end. The
-// process may write anything into it: every number is checked against what was really read, and nothing is mapped, so a
-// file cut short is an answer and not a signal.
+// Reads the file of one profiled process (docs/formats/heap-file.md) while it is being written or after the
+// process has ended. The file is not trusted: every number is checked against what was actually read, and
+// nothing is mapped, so a truncated file is an error and not a signal.
 //
 //   Reader reader(path);
 //   reader.refresh();

@@ -1,4 +1,4 @@
-// What each stack of one process held over time, in bounded memory whatever the length of the run.
+// What each stack of one process held over time, in bounded memory for any length of run.
 #pragma once
 #include <cstdint>
 #include <span>

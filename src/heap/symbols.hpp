@@ -1,4 +1,4 @@
-// Names and source lines of native addresses, found after the fact in the files the process had mapped.
+// Names and source lines of native addresses, looked up afterwards in the files that the process had mapped.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
-// Causal self-attention of one head of one sequence. Scores exist only for a block of queries at a time, keys after
-// the block's last query are skipped, and the backward pass recomputes the probabilities from `lse`.
+// Self-attention of one head of one sequence, causal or not. Scores exist only for a block of queries at a time, keys after
+// the block's last query are skipped where it is causal, and the backward pass recomputes the probabilities from `lse`.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,25 +11,36 @@ struct AttentionDropout {
   float scale = 1;
 };
 
+// Rows of the operands are `*_row` elements apart, so that heads can be columns of wider rows.
 struct Attention {
-  int64_t length, width;   // T, head size
-  const float *q, *k, *v;  // [T, width], rows `stride` apart
-  int64_t stride;
-  float* out;  // [T, width], rows `out_stride` apart
-  int64_t out_stride;
+  int64_t length, width;  // T, head size
+  bool causal;            // query t sees keys 0..t, else all
+  const float* q;         // [T, width]
+  int64_t q_row;
+  const float *k, *v;  // [T, width]
+  int64_t k_row, v_row;
+  float* out;  // [T, width]
+  int64_t out_row;
   float* lse;  // [T]: log of the sum of exponentials of each query's scaled scores
   AttentionDropout dropout;
 };
 
 struct AttentionBackward {
   int64_t length, width;
-  const float *q, *k, *v;
-  int64_t stride;
+  bool causal;
+  const float* q;
+  int64_t q_row;
+  const float *k, *v;
+  int64_t k_row, v_row;
   const float* out;
   const float* dout;
-  int64_t out_stride;
+  int64_t out_row;  // of both
   const float* lse;
-  float *dq, *dk, *dv;  // rows `stride` apart, overwritten
+  float* dq;  // overwritten
+  int64_t dq_row;
+  float *dk, *dv;  // overwritten, or added to
+  int64_t dk_row, dv_row;
+  bool accumulate;  // dk and dv: several heads of queries share these keys and values
   AttentionDropout dropout;
 };
 
@@ -37,8 +48,8 @@ struct AttentionBackward {
 struct AttentionCached {
   int64_t length, width;
   const float* q;      // [width]
-  const float *k, *v;  // [length, width], rows `stride` apart
-  int64_t stride;
+  const float *k, *v;  // [length, width]
+  int64_t k_row, v_row;
   float* out;     // [width]
   float* scores;  // [length] scratch
 };

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "tensor/dtype.hpp"
+
 namespace plimsoll::kernels {
 
 struct Gelu {
@@ -50,6 +52,14 @@ struct Add {
   const float* a;
   const float* b;
   float* y;  // may be a or b
+};
+
+// y = x as f32
+struct Widen {
+  int64_t count;
+  const void* x;
+  DType type;  // f32, bf16 or f16
+  float* y;
 };
 
 }  // namespace plimsoll::kernels

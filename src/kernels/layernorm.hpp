@@ -23,7 +23,7 @@ struct LayerNormBackward {
   const float* rstd;
   const float* addend;  // [rows, width] or null: dx = addend + gradient (the residual branch)
   float* dx;            // may be `addend` or `dy`
-  float* partial;       // [2, width]: sums over these rows for gain, then bias
+  float* partial;       // [2, width] or null: sums over these rows for gain, then bias
 };
 
 constexpr float layernorm_epsilon = 1e-5f;

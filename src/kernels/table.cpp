@@ -29,7 +29,7 @@ std::span<const Table* const> available() {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
       list.tables[list.count++] = &avx512::table;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
       list.tables[list.count++] = &avx2::table;
 #endif
     list.tables[list.count++] = &baseline::table;

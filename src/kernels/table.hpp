@@ -1,5 +1,5 @@
-// Every kernel of one instruction set. The reference table is the specification in code; the fast ones are tested
-// against it. `best()` is chosen once, by what the processor can do.
+// The kernels of one instruction set. The reference table is the specification; the fast tables are tested
+// against it. `best()` is chosen once, by the capabilities of the processor.
 #pragma once
 #include <span>
 #include <string_view>
@@ -23,6 +23,7 @@ struct Table {
   void (*dropout)(const Dropout&);
   void (*column_sum)(const ColumnSum&);
   void (*add)(const Add&);
+  void (*widen)(const Widen&);
   void (*attention)(const Attention&, float* scratch);
   void (*attention_backward)(const AttentionBackward&, float* scratch);
   void (*attention_cached)(const AttentionCached&);

@@ -1,39 +1,18 @@
 #include "live/access.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/text.hpp"
+#include "platform/sockets.hpp"
 
 namespace plimsoll::live {
 namespace {
 
-bool is_v4(std::string_view text) {
-  in_addr address;
-  return inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
-}
-bool is_v6(std::string_view text) {
-  in6_addr address;
-  return inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
-}
-
-bool is_loopback(const std::string& address) {
-  in_addr v4;
-  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  in6_addr v6;
-  return inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
 uint16_t parse_port(std::string_view text, const std::string& whole) {
   const auto port = text::number<uint16_t>(text);
-  if (!port) fail_input("--serve {}: '{}' is no port; write it like 127.0.0.1:8080", whole, text);
+  if (!port) fail_input("--serve {}: '{}' is not a port; write it like 127.0.0.1:8080", whole, text);
   return *port;
 }
 
@@ -46,22 +25,6 @@ void check_token(const std::string& token) {
   if (token.size() < 12 || token.size() > 256 || !std::all_of(token.begin(), token.end(), plain))
     fail_input(
         "--serve-token needs 12 to 256 letters, digits or -._~; `openssl rand -hex 16` makes a good one");
-}
-
-socklen_t fill(const Endpoint& endpoint, sockaddr_storage& storage) {
-  std::memset(&storage, 0, sizeof storage);
-  if (endpoint.address.find(':') == std::string::npos) {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(endpoint.port);
-    inet_pton(AF_INET, endpoint.address.c_str(), &v4.sin_addr);
-    return sizeof v4;
-  }
-  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(endpoint.port);
-  inet_pton(AF_INET6, endpoint.address.c_str(), &v6.sin6_addr);
-  return sizeof v6;
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -84,19 +47,19 @@ Endpoint parse_endpoint(const ServeOptions& options) {
     address = std::string_view(text).substr(1, close - 1);
     std::string_view rest = std::string_view(text).substr(std::min(close + 1, text.size()));
     if (rest.starts_with(':')) port = rest.substr(1);
-    if (close == text.size() || !is_v6(address) || (!rest.empty() && !rest.starts_with(':')))
-      fail_input("--serve {} is no address; write it like [::1]:8080", text);
-  } else if (!is_v6(text) && text.find(':') != std::string::npos) {
+    if (close == text.size() || !platform::is_ipv6(address) || (!rest.empty() && !rest.starts_with(':')))
+      fail_input("--serve {} is not an address; write it like [::1]:8080", text);
+  } else if (!platform::is_ipv6(text) && text.find(':') != std::string::npos) {
     const size_t colon = text.rfind(':');
     address = std::string_view(text).substr(0, colon), port = std::string_view(text).substr(colon + 1);
     if (port.empty()) fail_input("--serve {}: no port after the colon; write it like 127.0.0.1:8080", text);
   }
   if (address == "localhost") address = "127.0.0.1";
   if (!address.empty()) endpoint.address = address;
-  if (!is_v4(endpoint.address) && !is_v6(endpoint.address))
-    fail_input("--serve {} is no numeric address; write it like 127.0.0.1:8080 or 0.0.0.0:8080", text);
+  if (!platform::is_ipv4(endpoint.address) && !platform::is_ipv6(endpoint.address))
+    fail_input("--serve {} is not a numeric address; write it like 127.0.0.1:8080 or 0.0.0.0:8080", text);
   if (!port.empty()) endpoint.port = parse_port(port, text);
-  endpoint.loopback = is_loopback(endpoint.address);
+  endpoint.loopback = platform::is_loopback(endpoint.address);
   if (!options.token.empty()) check_token(options.token);
   if (!endpoint.loopback && options.token.empty())
     fail_input("--serve {} can be reached by others: give --serve-token TOKEN too, or serve on 127.0.0.1",
@@ -107,23 +70,13 @@ Endpoint parse_endpoint(const ServeOptions& options) {
 Listening listen_on(const Endpoint& endpoint) {
   Listening listening;
   listening.endpoint = endpoint;
-  const bool v6 = endpoint.address.find(':') != std::string::npos;
-  sockaddr_storage storage;
-  socklen_t length = fill(endpoint, storage);
-  const int descriptor = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  if (descriptor >= 0) setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  auto* raw = reinterpret_cast<sockaddr*>(&storage);
-  if (descriptor < 0 || bind(descriptor, raw, length) != 0 || listen(descriptor, 128) != 0 ||
-      getsockname(descriptor, raw, &length) != 0) {
-    const int error = errno;
-    if (descriptor >= 0) close(descriptor);
+  const platform::ListeningSocket socket = platform::listen_on(endpoint.address, endpoint.port);
+  if (socket.error)
     fail_input("cannot serve on {}:{} ({}); leave the port out to get a free one", endpoint.address,
-               endpoint.port, std::strerror(error));
-  }
-  listening.descriptor = descriptor;
-  listening.endpoint.port = ntohs(v6 ? reinterpret_cast<sockaddr_in6&>(storage).sin6_port
-                                     : reinterpret_cast<sockaddr_in&>(storage).sin_port);
+               endpoint.port, error_text(socket.error));
+  listening.descriptor = socket.descriptor;
+  listening.endpoint.port = socket.port;
+  const bool v6 = endpoint.address.find(':') != std::string::npos;
   listening.url = v6 ? fmt::format("http://[{}]:{}/", endpoint.address, listening.endpoint.port)
                      : fmt::format("http://{}:{}/", endpoint.address, listening.endpoint.port);
   return listening;
@@ -140,8 +93,8 @@ bool host_is_ours(std::string_view host, const Endpoint& endpoint, std::string_v
     name = host.substr(0, colon);
   }
   if (name.size() > 255) return false;
-  const bool numeric = is_v4(name) || is_v6(name);
-  if (equal_ignoring_case(name, "localhost") || (numeric && is_loopback(std::string(name)))) return true;
+  const bool numeric = platform::is_ipv4(name) || platform::is_ipv6(name);
+  if (equal_ignoring_case(name, "localhost") || (numeric && platform::is_loopback(name))) return true;
   if (endpoint.loopback) return false;
   return numeric || (!machine_name.empty() && equal_ignoring_case(name, machine_name));
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/footprint.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -39,12 +40,6 @@ int64_t level_of(const RunReader::Event& event) {
   for (const auto& [known, level] : words)
     if (word == known) return level;
   return -1;
-}
-
-template <typename Row>
-int64_t footprint(const Row& row) {
-  const int64_t resident = row.pss >= 0 ? row.pss : row.rss;
-  return resident < 0 ? resident : resident + std::max<int64_t>(row.swap, 0);
 }
 
 }  // namespace

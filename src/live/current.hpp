@@ -1,5 +1,5 @@
-// What is known of a run at this moment, kept from the rows of its record: the newest values, the living processes
-// and the verdict so far. Bounded whatever the run does.
+// The current state of a run, maintained from the rows of its record: the latest values, the living processes
+// and the verdict so far. Its size is bounded.
 #pragma once
 #include <cstdint>
 #include <map>

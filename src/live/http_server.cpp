@@ -1,30 +1,21 @@
 #include "live/http_server.hpp"
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cmath>
 
-#include "base/error.hpp"
+#include "platform/clock.hpp"
 
 namespace plimsoll::live {
 namespace {
 
 constexpr double drain_seconds =
     1;  // after an answer, for the client to read it before the connection is gone
+using platform::Transfer;
+using For = platform::Poller::For;
 constexpr size_t listening_tag = SIZE_MAX, wake_tag = SIZE_MAX - 1;
 
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
+double now() { return platform::monotonic_seconds(); }
 
 const char* reason(int status) {
   switch (status) {
@@ -74,20 +65,13 @@ HttpResponse plain(int status, std::string text) {
 }
 
 HttpServer::HttpServer(int listening, Handler handler, HttpLimits limits)
-    : listening_(listening),
-      poll_(epoll_create1(EPOLL_CLOEXEC)),
-      handler_(std::move(handler)),
-      limits_(limits),
-      connections_(limits.connections) {
-  if (poll_ < 0) fail("[serve] no epoll can be made ({})", errno);
-  epoll_event event{.events = EPOLLIN, .data = {.u64 = listening_tag}};
-  epoll_ctl(poll_, EPOLL_CTL_ADD, listening_, &event);
+    : listening_(listening), handler_(std::move(handler)), limits_(limits), connections_(limits.connections) {
+  poller_.add(listening_, listening_tag, For::reading);
 }
 
 HttpServer::~HttpServer() {
   for (Connection& connection : connections_) drop(connection);
-  close(poll_);
-  close(listening_);
+  platform::close_socket(listening_);
 }
 
 size_t HttpServer::connections() const {
@@ -103,14 +87,13 @@ size_t HttpServer::unsent(const Connection& connection) {
   return connection.head_size + (connection.body ? connection.body->size() : 0) - connection.sent;
 }
 
-void HttpServer::watch(Connection& connection, unsigned events, int operation) const {
-  epoll_event event{.events = events, .data = {.u64 = uint64_t(&connection - connections_.data())}};
-  epoll_ctl(poll_, operation, connection.descriptor, &event);
+uint64_t HttpServer::tag(const Connection& connection) const {
+  return uint64_t(&connection - connections_.data());
 }
 
 void HttpServer::drop(Connection& connection) {
   if (connection.state == State::free) return;
-  close(connection.descriptor);  // leaves epoll with it
+  platform::close_socket(connection.descriptor);  // leaves the poller with it
   connection.descriptor = -1;
   connection.state = State::free;
   connection.body.reset();
@@ -136,49 +119,46 @@ HttpServer::Connection* HttpServer::room() {
 
 void HttpServer::accept_all() {
   for (size_t i = 0; i < connections_.size(); ++i) {  // no more at once: those there are must get their turn
-    const int descriptor = accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (descriptor < 0) {
-      if (errno == EMFILE || errno == ENFILE) room();  // makes a descriptor free for the next turn
-      return;
-    }
+    const platform::Accepted accepted = platform::accept_connection(listening_);
+    if (accepted.out_of_descriptors) room();  // makes one free for the next turn
+    if (accepted.descriptor < 0) return;
     Connection* connection = room();
     if (!connection) {
-      close(descriptor);
+      platform::close_socket(accepted.descriptor);
       continue;
     }
-    const int buffer = 256 * 1024;
-    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
-    connection->descriptor = descriptor;
+    connection->descriptor = accepted.descriptor;
     connection->state = State::reading;
     connection->since = now();
     connection->deadline = connection->since + limits_.request_seconds;
     connection->received = 0;
-    watch(*connection, EPOLLIN, EPOLL_CTL_ADD);
+    poller_.add(connection->descriptor, tag(*connection), For::reading);
     receive(*connection);  // most requests are there already
   }
 }
 
 void HttpServer::receive(Connection& connection) {
+  size_t moved = 0;
   if (connection.state != State::reading) {
     // Nothing more is expected: what comes is thrown away, the end of it ends the connection.
     char ignored[4096];
-    const ssize_t got = recv(connection.descriptor, ignored, sizeof ignored, 0);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) drop(connection);
+    if (platform::receive(connection.descriptor, ignored, sizeof ignored, moved) == Transfer::over)
+      drop(connection);
     return;
   }
-  const ssize_t got = recv(connection.descriptor, connection.input + connection.received,
-                           sizeof connection.input - connection.received, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return drop(connection);
-  connection.received += size_t(got);
+  const Transfer got = platform::receive(connection.descriptor, connection.input + connection.received,
+                                         sizeof connection.input - connection.received, moved);
+  if (got == Transfer::later) return;
+  if (got == Transfer::over) return drop(connection);
+  connection.received += moved;
   const ParsedRequest parsed = parse_request({connection.input, connection.received});
   if (parsed.status == 0) return;
   if (parsed.status != 200)
-    return answer(connection, plain(parsed.status, "refused: not a request this server takes\n"), true);
+    return answer(connection, plain(parsed.status, "refused: unsupported request\n"), true);
   const HttpRequest& request = parsed.request;
   HttpResponse response = handler_(request);
   if (response.stream && streams() >= limits_.streams)
-    response = plain(503, "as many live pages as can be served are open; close one\n");
+    response = plain(503, "too many live pages are open; close one\n");
   answer(connection, response, request.method != "HEAD");
 }
 
@@ -196,7 +176,7 @@ void HttpServer::answer(Connection& connection, const HttpResponse& response, bo
   connection.stream = response.stream && with_body;
   connection.state = State::writing;
   connection.deadline = now() + limits_.stall_seconds;
-  watch(connection, EPOLLOUT, EPOLL_CTL_MOD);
+  poller_.change(connection.descriptor, tag(connection), For::writing);
   send(connection);
 }
 
@@ -207,11 +187,11 @@ void HttpServer::send(Connection& connection) {
         head ? std::string_view(connection.head, connection.head_size).substr(connection.sent)
              : std::string_view(*connection.body).substr(connection.sent - connection.head_size);
     const bool more = head && connection.body;
-    const ssize_t taken =
-        ::send(connection.descriptor, rest.data(), rest.size(), MSG_NOSIGNAL | (more ? MSG_MORE : 0));
-    if (taken < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (taken <= 0) return drop(connection);
-    connection.sent += size_t(taken);
+    size_t moved = 0;
+    const Transfer taken = platform::send(connection.descriptor, rest, more, moved);
+    if (taken == Transfer::later) return;
+    if (taken == Transfer::over) return drop(connection);
+    connection.sent += moved;
     connection.deadline = now() + limits_.stall_seconds;
   }
   connection.body.reset();
@@ -220,11 +200,11 @@ void HttpServer::send(Connection& connection) {
     connection.state = State::streaming;
   } else {
     // Closing at once would let unread input tear the answer away from the client.
-    shutdown(connection.descriptor, SHUT_WR);
+    platform::finish_sending(connection.descriptor);
     connection.state = State::draining;
     connection.deadline = now() + drain_seconds;
   }
-  watch(connection, EPOLLIN, EPOLL_CTL_MOD);
+  poller_.change(connection.descriptor, tag(connection), For::reading);
 }
 
 void HttpServer::broadcast(Body text) {
@@ -237,7 +217,7 @@ void HttpServer::broadcast(Body text) {
     connection.body = text;
     connection.state = State::writing;
     connection.deadline = now() + limits_.stall_seconds;
-    watch(connection, EPOLLOUT, EPOLL_CTL_MOD);
+    poller_.change(connection.descriptor, tag(connection), For::writing);
     send(connection);
   }
 }
@@ -248,7 +228,7 @@ void HttpServer::drop_late() {
     if (connection.state == State::free || connection.state == State::streaming || time < connection.deadline)
       continue;
     if (connection.state == State::reading && connection.received)
-      answer(connection, plain(408, "the request did not end in time\n"), true);
+      answer(connection, plain(408, "the request timed out\n"), true);
     else
       drop(connection);
   }
@@ -256,30 +236,25 @@ void HttpServer::drop_late() {
 
 bool HttpServer::run(double seconds, int wake) {
   if (wake != wake_) {
-    if (wake_ >= 0) epoll_ctl(poll_, EPOLL_CTL_DEL, wake_, nullptr);
-    epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u64 = wake_tag}};
-    if (wake >= 0) epoll_ctl(poll_, EPOLL_CTL_ADD, wake, &event);
+    if (wake_ >= 0) poller_.remove(wake_);
+    if (wake >= 0) poller_.add(wake, wake_tag, For::reading);
     wake_ = wake;
   }
   const double until = now() + seconds;
   for (double left = seconds; left > 0; left = until - now()) {
-    std::array<epoll_event, 64> events;
     // A deadline is looked at four times a second while there is anybody to have one.
     const double longest = connections() > streams() ? std::min(left, 0.25) : left;
-    const int ready = epoll_wait(poll_, events.data(), int(events.size()), int(std::ceil(longest * 1000)));
     bool woken = false;
-    for (int i = 0; i < ready; ++i) {
-      const epoll_event& event = events[size_t(i)];
-      if (event.data.u64 == wake_tag) {
+    for (const platform::Poller::Ready& ready : poller_.wait(longest)) {
+      if (ready.tag == wake_tag) {
         woken = true;
-      } else if (event.data.u64 == listening_tag) {
+      } else if (ready.tag == listening_tag) {
         accept_all();
       } else {
-        Connection& connection = connections_[event.data.u64];
+        Connection& connection = connections_[ready.tag];
         if (connection.state == State::free) continue;
-        if ((event.events & EPOLLOUT) && connection.state == State::writing) send(connection);
-        if (connection.state != State::free && (event.events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
-          receive(connection);
+        if (ready.writable && connection.state == State::writing) send(connection);
+        if (connection.state != State::free && ready.readable) receive(connection);
       }
     }
     drop_late();

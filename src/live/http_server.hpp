@@ -1,6 +1,6 @@
-// A small HTTP server for a few readers, in one thread, that nobody can hold up: a fixed number of connections, one
-// request each, a deadline for every one of them; when all are taken, the one that has kept us waiting longest makes
-// room. Its memory does not depend on what is asked of it.
+// A small single-threaded HTTP server for a few clients that no client can block: a fixed number of
+// connections, one request each, each with a deadline. When all connections are in use, the one that has kept
+// the server waiting longest is closed. Its memory does not depend on the requests.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "live/http_request.hpp"
+#include "platform/sockets.hpp"
 
 namespace plimsoll::live {
 
@@ -66,12 +67,13 @@ class HttpServer {
   void receive(Connection& connection);
   void answer(Connection& connection, const HttpResponse& response, bool with_body);
   void send(Connection& connection);
-  void watch(Connection& connection, unsigned events, int operation) const;
+  uint64_t tag(const Connection& connection) const;
   void drop(Connection& connection);
   void drop_late();
   static size_t unsent(const Connection& connection);
 
-  int listening_, poll_, wake_ = -1;
+  int listening_, wake_ = -1;
+  platform::Poller poller_;
   Handler handler_;
   HttpLimits limits_;
   std::vector<Connection> connections_;

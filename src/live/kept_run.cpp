@@ -112,13 +112,13 @@ report::RunData KeptRun::take(const RunTail::News& news) {
 
 void KeptRun::bound() {
   thin(data_.memory, most_rows, [](const RunReader::Memory& row) {
-    return Measures{0, known_or_nan(report::footprint(row)), known_or_nan(row.rss)};
+    return Measures{0, known_or_nan(footprint(row)), known_or_nan(row.rss)};
   });
   thin(data_.steps, most_rows, [](const StepRow& row) {
     return Measures{0, row.loss, row.iterations_per_second};
   });
   thin(data_.samples, most_samples, [](const ProcessSampleRow& row) {
-    return Measures{row.process, known_or_nan(report::footprint(row)), known_or_nan(row.rss)};
+    return Measures{row.process, known_or_nan(footprint(row)), known_or_nan(row.rss)};
   });
   drop_oldest(data_.evaluations, most_others);
   drop_oldest(data_.phases, most_others);

@@ -1,5 +1,5 @@
-// The history a live page is given: the rows of a record as they come, in bounded memory. Where a table is full, its
-// older half is thinned so that minima and maxima survive.
+// The history shown by a live page: the rows of a record as they arrive, in bounded memory. When a table is
+// full, its older half is thinned out, keeping minima and maxima.
 #pragma once
 #include <map>
 #include <string>

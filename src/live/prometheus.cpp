@@ -71,14 +71,14 @@ void add_processes(Page& page, const Current& current) {
     }
     if (processes.size() > labelled_processes) page.value(double(rest), R"(pid="",name="other",role="")");
   };
-  add("plimsoll_process_pss_bytes", "Memory of a process, shared pages in proportion, swap included.",
+  add("plimsoll_process_pss_bytes", "PSS of a process, plus swap.",
       &CurrentProcess::bytes);
   add("plimsoll_process_rss_bytes", "Resident memory of a process.", &CurrentProcess::rss);
 }
 
 void add_memory(Page& page, const Current& current) {
   const RunReader::Memory& memory = current.memory();
-  page.gauge("plimsoll_memory_bytes", "Memory that is judged: PSS where it is read, else RSS, swap included.",
+  page.gauge("plimsoll_memory_bytes", "Memory that is judged: PSS if known, otherwise RSS, plus swap.",
              known(current.bytes()));
   page.gauge("plimsoll_tree_pss_bytes", "PSS of the whole process tree.", known(memory.pss));
   page.gauge("plimsoll_tree_rss_bytes", "RSS of the whole process tree; shared pages count more than once.",
@@ -86,27 +86,27 @@ void add_memory(Page& page, const Current& current) {
   page.gauge("plimsoll_tree_swap_bytes", "Swapped-out memory of the process tree.", known(memory.swap));
   page.gauge("plimsoll_tree_gpu_bytes", "GPU memory of the process tree.", known(memory.gpu));
   page.gauge("plimsoll_tree_processes", "Processes in the tree.", known(memory.processes));
-  page.gauge("plimsoll_memory_limit_bytes", "The line not to cross.",
+  page.gauge("plimsoll_memory_limit_bytes", "The memory line.",
              current.limit_bytes() > 0 ? double(current.limit_bytes()) : unknown_real);
-  page.gauge("plimsoll_memory_available_bytes", "What the machine has available.", known(memory.available));
+  page.gauge("plimsoll_memory_available_bytes", "Available memory of the machine.", known(memory.available));
   page.gauge("plimsoll_memory_pressure_ratio", "Share of time some task waited for memory, over 10 s (PSI).",
              memory.pressure / 100);
-  page.gauge("plimsoll_plan_bytes", "Bytes the trainer planned for a step before its start.",
+  page.gauge("plimsoll_plan_bytes", "Size of the trainer's memory plan.",
              current.plan_bytes() > 0 ? double(current.plan_bytes()) : unknown_real);
 }
 
 void add_verdict(Page& page, const Current& current) {
   const verdict::Verdict& verdict = current.verdict();
   using verdict::Kind;
-  page.family("plimsoll_verdict", "gauge", "1 for the verdict that stands now.");
+  page.family("plimsoll_verdict", "gauge", "1 for the current verdict.");
   for (const Kind kind : {Kind::leak, Kind::no_leak, Kind::undecided})
     page.value(verdict.kind == kind, fmt::format("verdict=\"{}\"", verdict::kind_name(kind)));
   page.gauge("plimsoll_leak_rate_bytes_per_second",
-             "Growth of the low-water floor; a leak only where the verdict is.", verdict.rate);
-  page.gauge("plimsoll_floor_bytes", "The low-water floor of the memory that is judged.",
+             "Growth rate of the floor; a leak only if the verdict says so.", verdict.rate);
+  page.gauge("plimsoll_floor_bytes", "The floor of the memory that is judged.",
              verdict.floor_end > 0 ? verdict.floor_end : unknown_real);
   page.gauge("plimsoll_seconds_to_limit",
-             "Until the floor reaches the line at this rate; absent without a leak.",
+             "Time until the floor reaches the line at this rate; absent without a leak.",
              verdict.seconds_to_limit.value_or(unknown_real));
 }
 
@@ -114,20 +114,20 @@ void add_training(Page& page, const Current& current) {
   if (!current.has_step()) return;
   const StepRow& step = current.step();
   page.gauge("plimsoll_train_step", "Steps done.", double(step.step));
-  page.gauge("plimsoll_train_planned_steps", "Steps the run is to do in all.",
+  page.gauge("plimsoll_train_planned_steps", "Total number of steps of the run.",
              current.iterations() > 0 ? double(current.iterations()) : unknown_real);
-  page.gauge("plimsoll_train_loss", "Training loss of the newest recorded step.", step.loss);
-  page.gauge("plimsoll_train_learning_rate", "Learning rate of the newest recorded step.",
+  page.gauge("plimsoll_train_loss", "Training loss of the latest recorded step.", step.loss);
+  page.gauge("plimsoll_train_learning_rate", "Learning rate of the latest recorded step.",
              step.learning_rate);
   page.gauge("plimsoll_train_gradient_norm", "Norm of the gradient before clipping.", step.gradient_norm);
-  page.gauge("plimsoll_train_step_seconds", "Time of a step, over the newest recorded stretch.",
+  page.gauge("plimsoll_train_step_seconds", "Time per step over the latest recorded interval.",
              step.iterations_per_second > 0 ? 1 / step.iterations_per_second : unknown_real);
-  page.gauge("plimsoll_train_tokens_per_second", "Tokens trained on a second.", step.tokens_per_second);
+  page.gauge("plimsoll_train_tokens_per_second", "Training tokens per second.", step.tokens_per_second);
   if (current.tokens_per_step() > 0)
     page.counter("plimsoll_train_tokens_total", "Tokens trained on so far.",
                  double(step.step) * double(current.tokens_per_step()));
-  page.gauge("plimsoll_train_validation_loss", "Loss of the newest evaluation.", current.evaluation().loss);
-  page.gauge("plimsoll_train_entropy_floor", "Loss nothing can go below, where the data's entropy is known.",
+  page.gauge("plimsoll_train_validation_loss", "Loss of the latest evaluation.", current.evaluation().loss);
+  page.gauge("plimsoll_train_entropy_floor", "Entropy of the data, if known: the lowest possible loss.",
              current.evaluation().floor);
 }
 
@@ -144,17 +144,17 @@ std::string label(std::string_view value) {
 
 std::string metrics_text(const Current& current) {
   Page page;
-  page.family("plimsoll_run_info", "gauge", "The run: its kind, beginning and the version that records it.");
+  page.family("plimsoll_run_info", "gauge", "Kind, start time and version of the run.");
   page.value(1, fmt::format("kind=\"{}\",started=\"{}\",version=\"{}\"", label(current.run().kind),
                             label(current.run().started), label(current.run().version)));
-  page.gauge("plimsoll_run_seconds", "Time of the newest row of the record.", current.time());
+  page.gauge("plimsoll_run_seconds", "Time of the latest row of the record.", current.time());
   page.gauge("plimsoll_run_ended", "1 once the run has ended and its verdict is final.", current.ended());
   add_memory(page, current);
   add_processes(page, current);
   add_verdict(page, current);
   add_training(page, current);
   if (!current.phase().empty()) {
-    page.family("plimsoll_phase_info", "gauge", "The phase the run is in.");
+    page.family("plimsoll_phase_info", "gauge", "Current phase of the run.");
     page.value(1, fmt::format("phase=\"{}\"", label(current.phase())));
   }
   page.gauge("plimsoll_guard_level", "Level of the guard: 0 ok, 1 warn, 2 shrink, 3 pause, 4 stop.",

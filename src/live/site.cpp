@@ -1,9 +1,6 @@
 #include "live/site.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -14,7 +11,10 @@
 #include "live/http_server.hpp"
 #include "live/kept_run.hpp"
 #include "live/prometheus.hpp"
+#include "platform/clock.hpp"
+#include "platform/machine.hpp"
 #include "platform/memory.hpp"
+#include "platform/sockets.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
 #include "report/verdict_json.hpp"
@@ -27,17 +27,7 @@ constexpr double silence_seconds = 15;  // after which a stream is told that we 
 constexpr size_t most_wholes = 4, most_recent = 64, most_recent_bytes = 512 * 1024;
 constexpr int batches_per_look = 4;  // of a long record at the start; readers are answered in between
 
-double clock_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
-
-std::string machine_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
+double clock_now() { return platform::monotonic_seconds(); }
 
 class Site {
  public:
@@ -67,14 +57,14 @@ class Site {
   void tell(std::string data);
 
   Endpoint endpoint_;
-  std::string token_, cookie_, machine_ = machine_name();
+  std::string token_, cookie_, machine_ = platform::host_name();
   std::filesystem::path path_;
   std::optional<RunTail> tail_;
   std::optional<Current> current_;
   std::optional<KeptRun> kept_;
-  std::string trouble_;      // why the record cannot be read just now
+  std::string trouble_;      // why the record cannot be read at the moment
   std::deque<Body> recent_;  // the newest messages, for who connects after it fetched the run
-  std::deque<std::weak_ptr<const std::string>> wholes_;  // still being sent to somebody
+  std::deque<std::weak_ptr<const std::string>> wholes_;  // still being sent to a client
   Body whole_;
   double whole_made_ = 0, whole_cost_ = 0;
   double last_told_ = 0, last_judged_ = 0;
@@ -92,7 +82,7 @@ bool Site::allowed(const HttpRequest& request) const {
 
 HttpResponse Site::answer(const HttpRequest& request) {
   if (!host_is_ours(request.host, endpoint_, machine_))
-    return plain(403, "this name is not served here; use the address that was printed\n");
+    return plain(403, "this host name is not accepted; use the address that was printed\n");
   if (request.method != "GET" && request.method != "HEAD") {
     HttpResponse refused = plain(405, "only GET and HEAD\n");
     refused.header = "Allow: GET, HEAD\r\n";
@@ -106,7 +96,7 @@ HttpResponse Site::answer(const HttpRequest& request) {
   try {
     return route(request);
   } catch (const std::exception& error) {
-    return plain(503, fmt::format("the record cannot be read just now: {}\n", error.what()));
+    return plain(503, fmt::format("the record cannot be read at the moment: {}\n", error.what()));
   }
 }
 
@@ -124,10 +114,10 @@ HttpResponse part(std::string_view path) {
 
 HttpResponse Site::page() {
   if (!report::has_charts())
-    return text_of(
-        "text/plain; charset=utf-8",
-        "This build has no page (it lacks libjs-dygraphs). There are /metrics, /healthz, /api/run and "
-        "/events.\n");
+    return text_of("text/plain; charset=utf-8",
+                   "This build has no page (libjs-dygraphs was missing). The other paths are /metrics, "
+                   "/healthz, /api/run and "
+                   "/events.\n");
   HttpResponse response = text_of("text/html; charset=utf-8", report::page(report::PageMode::live));
   // What the page asks for carries the token too, without its being in every address.
   if (!token_.empty())
@@ -142,9 +132,9 @@ HttpResponse Site::route(const HttpRequest& request) {
     return plain(trouble_.empty() ? 200 : 503, trouble_.empty() ? "ok\n" : trouble_ + "\n");
   if (path == "/page.css" || path == "/page.js" || path == "/dygraph.js") return part(path);
   const bool ours = path == "/" || path == "/metrics" || path == "/api/run" || path == "/events";
-  if (!ours) return plain(404, "there are /, /metrics, /healthz, /api/run and /events\n");
+  if (!ours) return plain(404, "not found; the paths are /, /metrics, /healthz, /api/run and /events\n");
   if (!kept_ || kept_->empty()) {
-    HttpResponse early = plain(503, "the run has not begun yet; this page looks again by itself\n");
+    HttpResponse early = plain(503, "the run has not started yet; this page reloads automatically\n");
     early.header = "Retry-After: 2\r\nRefresh: 2\r\n";
     return early;
   }
@@ -260,9 +250,10 @@ void serve_followed(const Listening& listening, const std::string& token, int co
   for (;;) {
     if (site.server().run(look_seconds, control)) {
       char message[4096];
-      const ssize_t size = recv(control, message, sizeof message, MSG_DONTWAIT);
+      size_t size = 0;
+      platform::receive(control, message, sizeof message, size);
       if (size <= 1) break;  // closed: the run is over
-      const std::filesystem::path record(std::string(message + 1, size_t(size) - 1));
+      const std::filesystem::path record(std::string(message + 1, size - 1));
       if (message[0] == '-') to_remove = record.parent_path();
       site.follow(record);
     }

@@ -1,10 +1,6 @@
 #include "live/terminal.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,15 +30,9 @@ int width_of(uint32_t code) {
 
 }  // namespace
 
-TerminalSize terminal_size(int file) {
-  winsize size{};
-  if (ioctl(file, TIOCGWINSZ, &size) != 0) return {};
-  return {size.ws_col, size.ws_row};
-}
-
 bool is_terminal(int file) {
   const char* terminal = std::getenv("TERM");
-  return isatty(file) && !(terminal && std::string_view(terminal) == "dumb");
+  return platform::is_tty(file) && !(terminal && std::string_view(terminal) == "dumb");
 }
 
 bool speaks_unicode() {
@@ -97,17 +87,12 @@ void BottomRows::add_text(std::string_view text) {
 
 // A view is a courtesy: a terminal that has gone must not stop a run.
 void BottomRows::flush() {
-  for (size_t at = 0; at < used_;) {
-    const ssize_t written = write(file_, buffer_.data() + at, used_ - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    at += size_t(written);
-  }
+  platform::write_all(file_, {buffer_.data(), used_});
   used_ = 0;
 }
 
 // Takes `rows` rows at the bottom: what stands there moves up, and from now on only what is above them scrolls.
-void BottomRows::lay_out(TerminalSize size, int rows) {
+void BottomRows::lay_out(platform::TtySize size, int rows) {
   if (rows_) {
     add("\0337\x1b[r");
     for (int row = size_.rows - rows_ + 1; row <= size_.rows && row <= size.rows; ++row)
@@ -122,7 +107,7 @@ void BottomRows::lay_out(TerminalSize size, int rows) {
 }
 
 void BottomRows::draw(std::string_view lines) {
-  const TerminalSize size = terminal_size(file_);
+  const platform::TtySize size = platform::tty_size(file_);
   const int wanted = std::min(int(std::count(lines.begin(), lines.end(), '\n')), size.rows / 2);
   const bool resized = size.columns != size_.columns || size.rows != size_.rows;
   // It grows as needed and shrinks only with the terminal: a view that jumps is hard to read.
@@ -142,7 +127,7 @@ void BottomRows::draw(std::string_view lines) {
 
 void BottomRows::close() {
   if (!rows_) return;
-  lay_out(terminal_size(file_), 0);
+  lay_out(platform::tty_size(file_), 0);
   add("\x1b[?25h");
   flush();
   size_ = {};

@@ -1,16 +1,14 @@
-// The bottom rows of a terminal, kept for a view while everything else scrolls above them. Positions are absolute and
-// the size is asked for at every drawing, so a terminal may be resized at any time. Works in fixed buffers.
+// Reserves the bottom rows of a terminal for a view while everything else scrolls above it. Positions are
+// absolute and the size is read at every update, so the terminal may be resized at any time. Uses fixed buffers.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <string_view>
 
+#include "platform/descriptors.hpp"
+
 namespace plimsoll::live {
 
-struct TerminalSize {
-  int columns = 0, rows = 0;  // 0: not known
-};
-TerminalSize terminal_size(int file);
 // A terminal that takes orders: not a pipe, not a dumb one.
 bool is_terminal(int file);
 bool speaks_unicode();  // by the locale
@@ -36,15 +34,15 @@ class BottomRows {
   void close();
 
  private:
-  void lay_out(TerminalSize size, int rows);
+  void lay_out(platform::TtySize size, int rows);
   template <typename... Args>
   void add(const char* format, Args... args);
   void add_text(std::string_view text);
   void flush();
 
   int file_;
-  TerminalSize size_;  // as of the last drawing
-  int rows_ = 0;       // taken; 0: none
+  platform::TtySize size_;  // as of the last drawing
+  int rows_ = 0;            // taken; 0: none
   std::array<char, 16384> buffer_;
   size_t used_ = 0;
 };

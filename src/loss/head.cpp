@@ -14,25 +14,27 @@ void emit_head(List& list, const HeadLogits& logits_of, ValueId hidden, const He
   const Type type = graph[hidden].type;
   const int64_t rows = type.shape[0], width = type.shape[1];
   const bool weighted = loss.weights != no_value;
-  const ValueId dhidden = gradients ? graph.value("d.ln_f", type, Role::gradient) : no_value;
+  const bool reaches = gradients && graph[hidden].needs_gradient;
+  const ValueId dhidden = reaches ? graph.value("d.ln_f", type, Role::gradient) : no_value;
   for (int64_t first = 0; first < rows; first += loss.chunk) {
     const int64_t count = std::min(loss.chunk, rows - first);
     const std::string name = fmt::format("{}.{}", list.name(), first / loss.chunk);
     const ValueId x = graph.view(hidden, first * width, {{count, width}}, "hidden." + name);
     const ValueId part = graph.view(loss.losses, first, {{count}}, "losses." + name);
+    const size_t before = list.nodes().size();
     const ValueId logits = logits_of(x, "logits." + name);
-    const Node node = list.nodes().back();
+    const size_t after = list.nodes().size();
     std::vector<ValueId> in = {logits, loss.tokens};
     if (weighted) in.push_back(loss.weights);
     list.emit_into(ops::cross_entropy(first, loss.scale, gradients != nullptr, weighted), in, {part, logits},
                    "loss." + name);
     if (!gradients) continue;
     gradients->of[logits] = logits;
-    gradients->place[x] = graph.view(dhidden, first * width, {{count, width}}, "d.hidden." + name);
-    differentiate_node(list, node, *gradients);
-    gradients->of.erase(logits);  // done with: the walk back must not visit this node again
+    if (reaches)
+      gradients->place[x] = graph.view(dhidden, first * width, {{count, width}}, "d.hidden." + name);
+    differentiate_range(list, before, after, *gradients);
   }
-  if (gradients) gradients->of[hidden] = dhidden;
+  if (reaches) gradients->of[hidden] = dhidden;
 }
 
 int64_t fast_loss_rows(int64_t rows, int64_t vocab) {

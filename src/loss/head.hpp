@@ -1,5 +1,5 @@
-// Head and cross-entropy as nodes, a chunk of rows at a time: logits live for one chunk only, and in training turn into
-// their own gradient there.
+// Head and cross-entropy as nodes, a chunk of rows at a time: logits exist for one chunk only, and in
+// training are replaced by their own gradient.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-// Emits one node that makes logits [rows, V] of hidden states [rows, C].
+// Emits the nodes that make logits [rows, V] of hidden states [rows, C].
 using HeadLogits = std::function<ValueId(ValueId hidden, const std::string& name)>;
 
 struct HeadLoss {
@@ -19,7 +19,7 @@ struct HeadLoss {
   float scale = 1;             // of the gradients
 };
 
-// Fills the losses; with `gradients` also makes the gradients of hidden state, head and head bias.
+// Fills the losses; with `gradients` also makes the gradients of hidden state and head, as far as they are trained.
 void emit_head(List& list, const HeadLogits& logits, ValueId hidden, const HeadLoss& loss,
                Gradients* gradients);
 

@@ -19,6 +19,8 @@ class Gpt final : public Model {
     ValueId ln1_gain, ln1_bias, attn, attn_bias, proj, proj_bias, ln2_gain, ln2_bias, fc, fc_bias, fc_proj,
         fc_proj_bias;
   };
+  std::vector<ValueId> thirds(ValueId qkv, const std::string& h) const;
+
   std::vector<Block> blocks_;
   ValueId wte_, wpe_, ln_gain_, ln_bias_, head_ = no_value, head_bias_ = no_value;
 };
@@ -57,6 +59,12 @@ Gpt::Gpt(Graph& graph, const ModelSpec& spec) : Model(graph, spec) {
   if (s.head_bias) head_bias_ = add("lm_head.bias", {s.vocab}, bias);
 }
 
+// Queries, keys and values out of the one product that makes them.
+std::vector<ValueId> Gpt::thirds(ValueId qkv, const std::string& h) const {
+  return {graph_.columns(qkv, 0, spec_.dim, h + "q"), graph_.columns(qkv, spec_.dim, spec_.dim, h + "k"),
+          graph_.columns(qkv, 2 * spec_.dim, spec_.dim, h + "v")};
+}
+
 ValueId Gpt::hidden(List& list, const Windows& windows) const {
   const int64_t B = windows.B, T = windows.T;
   const float dropout = windows.dropout;
@@ -78,8 +86,9 @@ ValueId Gpt::hidden(List& list, const Windows& windows) const {
     const std::string h = fmt::format("h.{}.", l);
     const ValueId y = list.emit(ops::layernorm(), {x, b.ln1_gain, b.ln1_bias}, h + "ln_1")[0];
     const ValueId qkv = list.emit(ops::linear({}), {y, b.attn, b.attn_bias}, h + "qkv")[0];
-    const ValueId a =
-        list.emit(ops::attention(B, T, spec_.heads, {dropout, ++site, B * T}), {qkv}, h + "attention")[0];
+    const ops::AttentionOptions attention{
+        .B = B, .T = T, .heads = spec_.heads, .dropout = {dropout, ++site, B * T}};
+    const ValueId a = list.emit(ops::attention(attention), thirds(qkv, h), h + "attention")[0];
     x = residual(a, b.proj, b.proj_bias, x, h + "attention.proj");
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];
     const ValueId f = list.emit(ops::linear({}), {z, b.fc, b.fc_bias}, h + "fc")[0];
@@ -102,7 +111,7 @@ ValueId Gpt::hidden_cached(List& list, ValueId token) const {
     const ValueId a = graph.value(h + "attention", row, Role::activation);
     const ValueId keys = graph.value(h + "keys", cache, Role::activation, Keep::list);
     const ValueId values = graph.value(h + "values", cache, Role::activation, Keep::list);
-    list.emit_into(ops::attention_cached(spec_.context, spec_.heads), {qkv}, {a, keys, values},
+    list.emit_into(ops::attention_cached(spec_.context, spec_.heads), thirds(qkv, h), {a, keys, values},
                    h + "attention");
     x = list.emit(ops::linear({.addend = true}), {a, b.proj, b.proj_bias, x}, h + "attention.proj")[0];
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];

@@ -4,12 +4,17 @@
 #include <numbers>
 
 #include "base/random.hpp"
+#include "tensor/half.hpp"
 
 namespace plimsoll {
 
 ValueId Model::add(std::string name, Shape shape, Parameter::Kind kind, float spread, int block) {
   const Storage storage = spec_.storage ? spec_.storage(name, block) : Storage{};
+  if (!is_floating(storage.dtype) || (storage.dtype != DType::f32 && !storage.frozen))
+    fail("[model] {} is to be {}; a trained parameter is f32, a frozen one f32, bf16 or f16", name,
+         name_of(storage.dtype));
   const ValueId id = graph_.value(std::move(name), {shape, storage.dtype}, Role::parameter, Keep::forever);
+  if (storage.frozen) graph_.freeze(id);
   parameters_.push_back({id, kind, block, storage.frozen, spread});
   return id;
 }
@@ -20,13 +25,15 @@ uint64_t Model::count() const {
   return sum;
 }
 
-void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, void* data, int64_t first,
                 int64_t count) {
+  const DType dtype = graph[parameter.id].type.dtype;
   uint64_t stream = seed;
   for (char c : graph[parameter.id].name) stream = mix64(stream * 131 + static_cast<unsigned char>(c));
   const CounterRng rng(stream, Stream::weights);
   if (!parameter.decays() || parameter.spread == 0) {
-    for (int64_t i = 0; i < count; ++i) data[first + i] = parameter.kind == Parameter::Kind::gain ? 1.f : 0.f;
+    const float value = parameter.kind == Parameter::Kind::gain ? 1.f : 0.f;
+    for (int64_t i = first; i < first + count; ++i) narrow(value, data, dtype, i);
     return;
   }
   // Box-Muller: the pair (2p, 2p + 1) shares one draw of 64 bits.
@@ -36,7 +43,7 @@ void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, f
                 v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
     const float radius = parameter.spread * std::sqrt(-2 * std::log(u)),
                 angle = 2 * std::numbers::pi_v<float> * v;
-    data[i] = radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+    narrow(radius * (i % 2 ? std::sin(angle) : std::cos(angle)), data, dtype, i);
   }
 }
 

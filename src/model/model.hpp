@@ -1,5 +1,5 @@
-// What a family of models is: parameters in a graph, and the nodes of a forward pass, of logits, and of one token of
-// generation. Everything else (loss, backward pass, optimizer, memory) is made from those nodes.
+// The interface of a family of models: parameters in a graph, and the nodes of a forward pass, of logits, and of
+// one token of generation. Everything else (loss, backward pass, optimizer, memory) is derived from those nodes.
 //
 //   Graph graph;
 //   auto model = make_model(graph, {.family = "gpt2", .layers = 2});   // families.hpp
@@ -65,9 +65,9 @@ class Model {
   std::vector<Parameter> parameters_;
 };
 
-// The starting value of elements [first, first + count) of a parameter whose bytes are at `data`: a pure function of the
-// seed, so no order of filling matters.
-void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, float* data, int64_t first,
+// The starting value of elements [first, first + count) of a parameter whose bytes are at `data`, in its dtype: a pure
+// function of the seed, so no order of filling matters.
+void initialise(const Graph& graph, const Parameter& parameter, uint64_t seed, void* data, int64_t first,
                 int64_t count);
 
 }  // namespace plimsoll

@@ -31,7 +31,7 @@ std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Mod
   for (const Node& node : list.nodes()) {
     for (ValueId id : node.in)
       if (made_in[size_t(graph.owner(id))] != node.block) leaves[size_t(graph.owner(id))] = true;
-    for (ValueId id : node.out) made_in[size_t(id)] = node.block;
+    for (ValueId id : node.out) made_in[size_t(graph.owner(id))] = node.block;
   }
   for (const Node& node : list.nodes()) {
     if (node.block == no_block) continue;
@@ -59,7 +59,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
   Gradients gradients;
   if (options.keep_gradients)
-    for (const Parameter& parameter : model.parameters()) {
+    for (const Parameter& parameter : program.trained) {
       const Value value = graph[parameter.id];
       gradients.place[parameter.id] =
           graph.value("d." + value.name, value.type, Role::gradient, Keep::to_end);
@@ -78,8 +78,14 @@ void record_training(Program& program, const ProgramOptions& options) {
   differentiate(list, gradients, again);
   list.loop_end = list.nodes().size();
 
-  for (const Parameter& parameter : model.parameters())
+  for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
+  if (options.reduction || options.lanes > 1) {
+    std::vector<ValueId> handed = program.gradients;
+    handed.push_back(program.loss);
+    if (options.weighted) handed.push_back(program.cross_entropy);
+    list.emit_into(options.reduction ? options.reduction : ops::reduce_lanes(), handed, handed, "reduction");
+  }
   if (options.clip > 0) {
     int64_t blocks = 0;
     std::vector<int64_t> counts;
@@ -92,19 +98,19 @@ void record_training(Program& program, const ProgramOptions& options) {
     for (size_t i = 0; i < counts.size(); ++i) {
       const ValueId part = graph.view(partials, 2 * at, {{counts[i], 2}}, fmt::format("squares.{}", i));
       list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part},
-                     "norm." + graph[model.parameters()[i].id].name);
+                     "norm." + graph[program.trained[i].id].name);
       at += counts[i];
     }
     program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
     list.emit_into(ops::clip(options.clip), {partials}, {program.clip}, "clip");
   }
   for (size_t i = 0; i < program.gradients.size(); ++i) {
-    const Parameter& parameter = model.parameters()[i];
+    const Parameter& parameter = program.trained[i];
     const Value value = graph[parameter.id];
     program.first_moment.push_back(
-        graph.value(value.name + ".m", value.type, Role::optimiser, Keep::forever));
+        graph.value(value.name + ".m", value.type, Role::optimizer, Keep::forever));
     program.second_moment.push_back(
-        graph.value(value.name + ".v", value.type, Role::optimiser, Keep::forever));
+        graph.value(value.name + ".v", value.type, Role::optimizer, Keep::forever));
     ops::AdamWOptions adamw = options.adamw;
     if (!parameter.decays()) adamw.weight_decay = 0;
     std::vector<ValueId> in = {program.gradients[i]};
@@ -123,6 +129,8 @@ Program record(const ProgramOptions& options) {
   Graph& graph = *program.graph;
   program.model = make_model(graph, options.model);
   const Model& model = *program.model;
+  for (const Parameter& parameter : model.parameters())
+    if (!parameter.frozen) program.trained.push_back(parameter);
   if (options.train) record_training(program, options);
   if (options.evaluate_batch > 0) {
     const int64_t B = options.evaluate_batch, T = options.model.context;

@@ -1,5 +1,5 @@
-// A whole run as lists over one set of parameters: a training step (forward, backward, clip, AdamW), an evaluation
-// pass, and one token of generation.
+// A complete run as lists over one set of parameters: a training step (forward, backward, clip, AdamW), an
+// evaluation pass, and one token of generation.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,25 +20,28 @@ struct ProgramOptions {
   bool weighted = false;  // each target's loss counts with a weight that comes with the tokens
   ops::AdamWOptions adamw;
   float clip = 0;         // 0: none
-  int64_t loss_rows = 0;  // rows of logits held at once; 0: chosen
+  int64_t loss_rows = 0;  // rows of logits held at once; 0: automatic
   Recompute recompute = Recompute::nothing;
   int recompute_blocks = -1;  // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
   bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
+  // Adds up what the loop hands on, before anything reads it: gradients and losses are its inputs and its outputs. None:
+  // ops::reduce_lanes() where there are lanes. Another one may add over machines as well.
+  ops::OpPointer reduction = nullptr;
 };
 
 struct Program {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Model> model;
-  std::vector<ValueId> first_moment, second_moment;             // as model->parameters()
+  std::vector<Parameter> trained;                               // those of the model that are not frozen
+  std::vector<ValueId> first_moment, second_moment;             // as `trained`
   int train = -1, evaluate = -1, generate = -1;                 // list numbers
   ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
   ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them
   ValueId evaluate_tokens = no_value, evaluate_losses = no_value;  // [B, T+1], [B T]
   ValueId token = no_value, logits = no_value;                     // generate: [1], [1, V]
-  std::vector<ValueId>
-      gradients;  // as model->parameters(), before clipping; readable with keep_gradients only
+  std::vector<ValueId> gradients;  // as `trained`, before clipping; readable with keep_gradients only
 };
 
 Program record(const ProgramOptions& options);

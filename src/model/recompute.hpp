@@ -1,4 +1,4 @@
-// What the backward pass makes again instead of keeping, cheapest first.
+// What the backward pass recomputes instead of keeping, cheapest first.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What a model is to be, before it exists: its family, the sizes every family has, and how its parameters are stored.
+// The description of a model before it exists: its family, its sizes, and how its parameters are stored.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,6 @@
 #include "observe/find_training.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include "base/mask.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "platform/machine.hpp"
 
 namespace plimsoll::observe {
 namespace {
@@ -45,7 +45,7 @@ std::vector<TrainingCandidate> find_training(const proc::Files& files) {
   for (int pid : pids)
     if (auto stat = files.stat(pid); stat && stat->state != 'Z') table[pid] = *stat;
   std::set<int> ours;
-  for (int pid = getpid(); table.count(pid) && ours.insert(pid).second;) pid = table[pid].parent;
+  for (int pid = platform::own_pid(); table.count(pid) && ours.insert(pid).second;) pid = table[pid].parent;
 
   const double uptime = uptime_seconds(files);
   std::vector<TrainingCandidate> candidates;

@@ -1,10 +1,11 @@
-// The words of this room: what is known of one process and of the whole tree at one moment.
+// The types of this room: what is known of one process and of the whole tree at one moment.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/footprint.hpp"
 #include "platform/cgroup.hpp"
 #include "platform/pressure.hpp"
 #include "platform/proc.hpp"
@@ -32,14 +33,21 @@ struct Process {
 
   bool zombie() const { return state == 'Z' || state == 'X'; }
   bool stopped() const { return state == 'T' || state == 't'; }
-  // What the process adds to the tree; swapped-out pages stay its own.
-  uint64_t footprint() const { return pss + swap; }
+  // What the process adds to the tree.
+  uint64_t footprint() const {
+    return uint64_t(plimsoll::footprint(int64_t(pss), int64_t(rss), int64_t(swap)));
+  }
 };
 
 struct System {
   uint64_t total = 0, available = 0;
   std::optional<cgroup::Limit> limit;
   std::optional<pressure::Pressure> pressure;
+  // The tighter of the machine's memory and the control group's limit; 0: neither is known.
+  uint64_t tightest_limit() const {
+    if (!limit) return total;
+    return total && total < limit->bytes ? total : limit->bytes;
+  }
 };
 
 struct Snapshot {
@@ -50,6 +58,12 @@ struct Snapshot {
   uint64_t bytes = 0, rss = 0, swap = 0, private_bytes = 0, shared = 0, gpu = 0;
   bool pss_measured = false;  // every process's PSS was read for this snapshot
   size_t denied = 0;          // processes whose PSS may not be read
+
+  size_t living() const {  // processes that are not zombies
+    size_t count = 0;
+    for (const Process& process : processes) count += !process.zombie();
+    return count;
+  }
 };
 
 }  // namespace plimsoll::observe

@@ -1,20 +1,15 @@
 #include "observe/sampler.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 
 #include "base/mask.hpp"
+#include "platform/clock.hpp"
 
 namespace plimsoll::observe {
 namespace {
 
 // Processor time of this thread: what we spend, whoever else is running.
-double spent() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
-}
+double spent() { return platform::processor_seconds(); }
 
 uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 

@@ -1,4 +1,4 @@
-// Samples a process tree: RSS of every process at every call, PSS as often as its share of time allows.
+// Samples a process tree: RSS of every process at every call, PSS as often as its time budget allows.
 //
 //   proc::Files files;
 //   Sampler sampler(files, ProcessTree(files, pid, false), {});
@@ -30,7 +30,7 @@ class Sampler {
   Sampler(const proc::Files& files, ProcessTree tree, const SamplerOptions& options);
 
   const Snapshot& sample(double now);
-  // Reads every PSS whatever it costs; for the sample that ends a watch or must be exact.
+  // Reads every PSS regardless of the cost; for the sample that ends a watch or must be exact.
   const Snapshot& sample_exactly(double now);
   const Snapshot& latest() const { return snapshot_; }
   ProcessTree& tree() { return tree_; }

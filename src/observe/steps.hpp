@@ -1,5 +1,5 @@
-// Step numbers and phases in what a foreign program prints: `Iter 100/5000`, `step 100`, tqdm bars, the
-// dictionaries of Hugging Face's Trainer, or a regular expression of the user's own. Pure: bytes in, events
+// Recognizes step numbers and phases in the output of a program: `Iter 100/5000`, `step 100`, tqdm bars, the
+// dictionaries of the Hugging Face Trainer, or a user-defined regular expression. Pure: bytes in, events
 // out.
 #pragma once
 #include <cstdint>

@@ -1,13 +1,13 @@
 #include "observe/tree.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+
+#include "platform/machine.hpp"
 
 namespace plimsoll::observe {
 
 ProcessTree::ProcessTree(const proc::Files& files, int root, bool adopt)
-    : files_(files), root_(root), adopt_(adopt), self_(getpid()) {
+    : files_(files), root_(root), adopt_(adopt), self_(platform::own_pid()) {
   pids_.reserve(4096);
   known_.reserve(4096), next_.reserve(4096);
   members_.reserve(512), newcomers_.reserve(512);

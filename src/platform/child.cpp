@@ -20,7 +20,7 @@ namespace {
 
 void make_pipe(int ends[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0)
-    fail("no pipe for the program's output can be made ({})", std::strerror(errno));
+    fail("cannot create a pipe for the program's output ({})", std::strerror(errno));
 }
 
 }  // namespace
@@ -97,13 +97,18 @@ void Child::send(int signal) const {
   if (!exit_code_) kill(pid_, signal);
 }
 
+void reap_children() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
 SignalQueue::SignalQueue(const std::vector<int>& signals) {
   sigset_t set;
   sigemptyset(&set);
   for (int signal : signals) sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (descriptor_ < 0) fail("signals cannot be received ({})", std::strerror(errno));
+  if (descriptor_ < 0) fail("cannot receive signals ({})", std::strerror(errno));
 }
 
 SignalQueue::~SignalQueue() { close(descriptor_); }

@@ -1,6 +1,7 @@
-// Launching a program to watch: its output through pipes or inherited, its orphans handed to us, signals
-// passed on.
+// Launches a program to watch: its output is piped or inherited, its orphans are adopted, signals are
+// forwarded.
 #pragma once
+#include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,9 @@ class Child {
   int pid_ = -1, output_ = -1, error_ = -1;
   std::optional<int> exit_code_;
 };
+
+// Collects every child that has ended, whoever started it.
+void reap_children();
 
 // Signals as a readable descriptor. Blocks them for as long as it lives.
 class SignalQueue {

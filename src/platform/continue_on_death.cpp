@@ -36,7 +36,7 @@ void wait_for_death(int pipe) {
 ContinueOnDeath::ContinueOnDeath(const proc::Files& files) {
   void* memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (memory == MAP_FAILED) fail("no memory for the list of stopped processes ({})", std::strerror(errno));
+  if (memory == MAP_FAILED) fail("cannot map memory for the list of stopped processes ({})", std::strerror(errno));
   shared_ = new (memory) Shared();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
@@ -102,5 +102,7 @@ int send_signal(const proc::Files& files, const proc::ProcessId& id, int signal)
   if (process >= 0) close(process);
   return error;
 }
+
+bool may_signal(int pid) { return kill(pid, 0) == 0 || errno != EPERM; }
 
 }  // namespace plimsoll::platform

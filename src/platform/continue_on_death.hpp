@@ -1,5 +1,5 @@
-// A list of processes we have stopped, and a tiny process of its own that continues them should we die
-// without doing so: even SIGKILL leaves nobody stopped.
+// A list of stopped processes, and a small helper process that continues them if this process dies without
+// doing so, so that even SIGKILL leaves no process stopped.
 #pragma once
 #include <cstddef>
 
@@ -33,5 +33,7 @@ class ContinueOnDeath {
 
 // Sends to the process itself, never to another that got its pid. 0, or an errno code: ESRCH when it is gone.
 int send_signal(const proc::Files& files, const proc::ProcessId& id, int signal);
+// False where it belongs to another user.
+bool may_signal(int pid);
 
 }  // namespace plimsoll::platform

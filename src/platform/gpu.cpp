@@ -1,10 +1,11 @@
 #include "platform/gpu.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "platform/library.hpp"
 
 namespace plimsoll::gpu {
 namespace {
@@ -13,21 +14,6 @@ struct None final : Gpu {
   bool present() const override { return false; }
   std::string description() const override { return "no GPU library could be opened"; }
   std::map<int, uint64_t> memory_by_process(std::span<const int>) const override { return {}; }
-};
-
-// A shared library and its functions by name.
-struct Library {
-  void* handle = nullptr;
-  explicit Library(const char* name) : handle(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
-  ~Library() {
-    if (handle) dlclose(handle);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  template <typename Function>
-  Function* find(const char* name) const {
-    return handle ? reinterpret_cast<Function*>(dlsym(handle, name)) : nullptr;
-  }
 };
 
 // The layouts below are those of the libraries' stable C interfaces.
@@ -69,7 +55,7 @@ class Nvidia final : public Gpu {
     unsigned long long bytes;
     unsigned gpu_instance, compute_instance;
   };
-  Library library_;
+  platform::Library library_;
   int (*processes_)(void*, unsigned*, Entry*) = nullptr;
   std::vector<void*> devices_;
 };
@@ -101,7 +87,7 @@ class Amd final : public Gpu {
     uint64_t video_memory, sdma;
     uint32_t occupancy;
   };
-  Library library_;
+  platform::Library library_;
   int (*by_pid_)(uint32_t, Entry*) = nullptr;
   uint32_t devices_ = 0;
 };

@@ -1,7 +1,7 @@
 // The client side of `plimsoll guard`: how a program receives its requests and replies. docs/guard.md
 // describes the messages.
 //
-//   GuardListener listener;                      // by PLIMSOLL_SOCKET; silent where nobody guards
+//   GuardListener listener;                      // by PLIMSOLL_SOCKET; does nothing if there is no guard
 //   while (auto level = listener.next())         // "shrink", "warn", "ok", ...
 //     if (*level == "shrink") listener.shrunk(give_back());
 #pragma once

@@ -1,4 +1,4 @@
-// A regular file mapped read-only. Its pages come and go with the page cache; nothing here is ever written.
+// A regular file mapped read-only. Its pages belong to the page cache; nothing is ever written.
 #pragma once
 #include <cstddef>
 #include <span>

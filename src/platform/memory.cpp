@@ -24,7 +24,7 @@ int open_for_reading(const std::string& path) {
   return file;
 }
 
-// The whole of a small file into `buffer`; a file of /proc is made anew at every read from its start.
+// The whole of a small file into `buffer`; a file of /proc is generated again at every read from its start.
 std::string_view read_at_start(int file, char* buffer, size_t size) {
   ssize_t got;
   do got = pread(file, buffer, size, 0);
@@ -90,6 +90,14 @@ MachineMemory machine_memory(const std::string& proc_root) {
   return memory;
 }
 
+void* reserve_pages(size_t bytes) {
+  void* pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  madvise(pages, bytes, MADV_NOHUGEPAGE);
+  return pages;
+}
+
 Mapping::Mapping(size_t bytes, Pages pages) : size_(bytes) {
   if (bytes == 0) return;
   size_t page = page_size();
@@ -142,7 +150,7 @@ void Mapping::release(size_t offset, size_t bytes) {
   // The last page belongs to us whole, even where its end was not asked for.
   size_t last = offset + bytes == size_ ? mapped_ : (offset + bytes) / page * page;
   if (last > first && madvise(data_ + first, last - first, MADV_DONTNEED) != 0)
-    fail("cannot give back {} of memory: {}", format_bytes(last - first), strerror(errno));
+    fail("cannot release {} of memory: {}", format_bytes(last - first), strerror(errno));
 }
 
 }  // namespace plimsoll

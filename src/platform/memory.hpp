@@ -1,5 +1,5 @@
-// Memory as the kernel sees it: our own pages, the machine's, and anonymous mappings that we lay out
-// ourselves.
+// Memory as seen by the kernel: that of this process and of the machine, and anonymous
+// mappings.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +29,10 @@ struct MachineMemory {
 // From meminfo; Error when it is missing or has no MemTotal. A kernel without MemAvailable gets free memory
 // instead.
 MachineMemory machine_memory(const std::string& proc_root = "/proc");
+
+// Zeroed pages for the rest of the process's life, each resident from its first touch on. Never huge ones: those would
+// make two megabytes resident at the first touch. nullptr where the kernel refuses.
+void* reserve_pages(size_t bytes);
 
 // Private zeroed pages of our own, unmapped at the end of its life.
 //

@@ -1,5 +1,5 @@
-// What /proc says about processes and the machine. Parsers are pure functions on text and never throw;
-// `Files` reads below an injectable root, so a test can hand in any /proc it likes.
+// Reads /proc. The parsers are pure functions of text and never throw; `Files` reads below a configurable
+// root, so a test can supply its own /proc.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// The pure half of proc.hpp: text in, facts out. Everything here is fuzzed.
+// The pure part of proc.hpp: parses text. Everything here is fuzzed.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -20,7 +20,7 @@ std::optional<Stat> parse_stat(std::string_view content) {
   auto pid = number<int>(next_word(before));
   if (!pid || *pid <= 0) return std::nullopt;
   stat.id.pid = *pid;
-  // No process has a longer name; the kernel's own workers do, and nobody asks for those.
+  // No process has a longer name; the kernel's own workers do, and they are not watched.
   constexpr size_t longest_name = 15;
   stat.name = content.substr(open + 1, std::min(close - open - 1, longest_name));
 

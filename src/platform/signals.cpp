@@ -74,6 +74,16 @@ StopRequest::~StopRequest() {
 }
 
 bool StopRequest::requested() const { return received.load(std::memory_order_relaxed) != 0; }
+
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+
 void restore_terminal_at_death(int file) { terminal = file; }
 int StopRequest::signal() const { return received.load(std::memory_order_relaxed); }
 

@@ -1,5 +1,5 @@
-// A polite end: the first SIGINT or SIGTERM asks the loop to save and leave, a second SIGINT ends the process
-// at once.
+// Graceful termination: the first SIGINT or SIGTERM asks the loop to save and exit; a second SIGINT ends the
+// process immediately.
 #pragma once
 #include <csignal>
 
@@ -20,6 +20,21 @@ class StopRequest {
  private:
   struct sigaction old_interrupt_, old_terminate_;
 };
+
+// Blocks all signals for the calling thread while it lives. A thread started meanwhile keeps them blocked.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Writing to a pipe nobody reads is an error of that write from now on, not the end of this process.
+void ignore_broken_pipes();
 
 // While there is nothing to save: SIGINT and SIGTERM say `message` and end the process with code 130 at once, whatever it
 // is doing. Puts back whatever handled the signals before; a StopRequest may listen within its life.

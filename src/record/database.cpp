@@ -92,7 +92,7 @@ Database open_database(const std::filesystem::path& path, int flags) {
   const int result = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database(raw);
   if (result != SQLITE_OK)
-    fail_input("[record] cannot open {}: {}; check that the folder exists and may be written", path.string(),
+    fail_input("[record] cannot open {}: {}; check that the folder exists and is writable", path.string(),
                raw ? sqlite3_errmsg(raw) : sqlite3_errstr(result));
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_busy_timeout(raw, 2000);

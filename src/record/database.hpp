@@ -1,5 +1,5 @@
-// A thin layer over SQLite: a connection that closes itself and statements prepared once. Inside the record
-// room only.
+// A thin layer over SQLite: a connection that closes itself and statements that are prepared once. Used only
+// inside this room.
 #pragma once
 #include <sqlite3.h>
 

@@ -1,8 +1,5 @@
 #include "record/event_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -135,21 +132,19 @@ EventFile::EventFile(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   // TensorBoard reads the files of a folder in the order of their names; a resumed run begins another.
   const auto seconds = static_cast<int64_t>(wall_time());
-  for (int n = 0; file_ < 0 && n < 1000; ++n) {
+  int code = EEXIST;
+  for (int n = 0; code == EEXIST && n < 1000; ++n) {
     path_ = folder / fmt::format("events.out.tfevents.{:010}.plimsoll.{:03}", seconds, n);
-    file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (file_ < 0 && errno != EEXIST) break;
+    code = file_.create(path_);
   }
-  if (file_ < 0)
-    fail_input("[tensorboard] cannot write {}: {}; give a folder that may be written", path_.string(),
-               std::strerror(errno));
+  if (code)
+    fail_input("[tensorboard] cannot write {}: {}; give a writable folder", path_.string(),
+               error_text(code));
   Message<64> first;
   first.real(event::wall_time, wall_time());
   first.bytes(event::file_version, "brain.Event:2");
   append(first.data(), first.size());
 }
-
-EventFile::~EventFile() { close(file_); }
 
 void EventFile::scalar(std::string_view tag, int64_t step, double number) noexcept {
   Message<longest_tag + 64> shown;
@@ -183,22 +178,12 @@ void EventFile::append(const void* event, size_t bytes) noexcept {
   std::memcpy(frame + 8, &length_crc, 4);
   std::memcpy(frame + 12, event, bytes);
   std::memcpy(frame + 12 + bytes, &crc, 4);
-  const auto whole = static_cast<ssize_t>(bytes + 16);
-  ssize_t written = -1;
-  do written = write(file_, frame, static_cast<size_t>(whole));
-  while (written < 0 && errno == EINTR);
-  if (written == whole) {
-    error_[0] = 0;
-    return;
-  }
-  const int reason = written < 0 ? errno : ENOSPC;
-  // Half a record is taken back: a reader stops at the first one that does not fit its checksum.
-  if (written > 0) {
-    const off_t size = lseek(file_, 0, SEEK_END);
-    if (size >= written) (void)!ftruncate(file_, size - written);
-  }
-  const auto text = fmt::format_to_n(error_, sizeof error_ - 1, "[tensorboard] a record was lost: {}",
-                                     strerrordesc_np(reason));
+  // All or nothing: a reader stops at the first record that does not fit its checksum.
+  const int code = file_.append(frame, bytes + 16);
+  error_[0] = 0;
+  if (!code) return;
+  const auto text =
+      fmt::format_to_n(error_, sizeof error_ - 1, "[tensorboard] a record was lost: {}", error_text(code));
   *text.out = 0;
 }
 

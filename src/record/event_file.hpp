@@ -1,6 +1,6 @@
-// `--tensorboard FOLDER`: an event file that TensorBoard reads. A record is a TFRecord frame around a protocol-buffer
-// Event: a scalar or a text, with its step and time. Each is appended whole, so a reader never sees half of one. No
-// allocation, no throw after opening.
+// `--tensorboard FOLDER`: an event file that TensorBoard reads. A record is a TFRecord frame around a
+// protocol-buffer Event: a scalar or a text, with its step and time. Each is appended with a single write, so
+// a reader never sees half of one. Nothing allocates or throws after opening.
 //
 //   EventFile events("runs/board");
 //   events.scalar("train/loss", 100, 2.31);
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
+
+#include "base/file.hpp"
 
 namespace plimsoll {
 
@@ -18,7 +20,6 @@ class EventFile {
 
   // Creates a new file in `folder`, creating that too; InputError if that cannot be done.
   explicit EventFile(const std::filesystem::path& folder);
-  ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
@@ -33,7 +34,7 @@ class EventFile {
  private:
   void append(const void* event, size_t bytes) noexcept;
   std::filesystem::path path_;
-  int file_ = -1;
+  AppendFile file_;
   char error_[256] = {};
 };
 

@@ -1,9 +1,5 @@
 #include "record/metrics_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 
@@ -47,16 +43,11 @@ class Line {
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path) {
-  file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0)
-    fail_input("[metrics] cannot write {}: {}; give a file in a folder that may be written", path.string(),
-               std::strerror(errno));
-  char last = '\n';
-  const off_t size = lseek(file_, 0, SEEK_END);
-  if (size > 0 && pread(file_, &last, 1, size - 1) == 1 && last != '\n') append("\n", 1);
+  if (const int code = file_.open(path))
+    fail_input("[metrics] cannot write {}: {}; give a file in a writable folder", path.string(),
+               error_text(code));
+  if (file_.last('\n') != '\n') append("\n", 1);
 }
-
-MetricsFile::~MetricsFile() { close(file_); }
 
 void MetricsFile::step(const StepRow& row) noexcept {
   Line line("step");
@@ -81,21 +72,11 @@ void MetricsFile::evaluation(const EvaluationRow& row) noexcept {
 }
 
 void MetricsFile::append(const char* line, size_t length) noexcept {
-  ssize_t written = -1;
-  do written = write(file_, line, length);
-  while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(length)) {
-    error_[0] = 0;
-    return;
-  }
-  const int reason = written < 0 ? errno : ENOSPC;
-  // Half a line is taken back, so the file stays lines.
-  if (written > 0) {
-    const off_t size = lseek(file_, 0, SEEK_END);
-    if (size >= written && ftruncate(file_, size - written) != 0) error_[0] = 0;
-  }
+  const int code = file_.append(line, length);
+  error_[0] = 0;
+  if (!code) return;
   const auto text =
-      fmt::format_to_n(error_, sizeof error_ - 1, "[metrics] a line was lost: {}", strerrordesc_np(reason));
+      fmt::format_to_n(error_, sizeof error_ - 1, "[metrics] a line was lost: {}", error_text(code));
   *text.out = 0;
 }
 

@@ -1,9 +1,10 @@
-// `--metrics FILE`: one JSON object a line for each step and evaluation, appended whole, so a reader never
-// sees half a line. No allocation, no throw after opening.
+// `--metrics FILE`: one JSON object per line for each step and evaluation. Each line is appended with a
+// single write, so a reader never sees half a line. Nothing allocates or throws after opening.
 #pragma once
 #include <filesystem>
 #include <string_view>
 
+#include "base/file.hpp"
 #include "record/rows.hpp"
 
 namespace plimsoll {
@@ -13,7 +14,6 @@ class MetricsFile {
   // Appends to `path`, creating it; InputError if that cannot be done. A torn last line of a crash is closed
   // first.
   explicit MetricsFile(const std::filesystem::path& path);
-  ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
@@ -26,7 +26,7 @@ class MetricsFile {
 
  private:
   void append(const char* line, size_t length) noexcept;
-  int file_ = -1;
+  AppendFile file_;
   char error_[256] = {};
 };
 

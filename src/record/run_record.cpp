@@ -1,8 +1,5 @@
 #include "record/run_record.hpp"
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "platform/machine.hpp"
 #include "record/database.hpp"
 #include "record/schema.hpp"
 #include "record/thinning.hpp"
@@ -30,15 +28,6 @@ std::string wall_clock() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
-}
-
-std::string this_machine() {
-  utsname names{};
-  uname(&names);
-  const auto memory =
-      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return fmt::format("{} {} {}, {} processors, {}", names.sysname, names.release, names.machine,
-                     sysconf(_SC_NPROCESSORS_ONLN), format_bytes(memory));
 }
 
 const char* name_of(RunKind kind) {
@@ -225,7 +214,8 @@ void RunRecord::State::create(const RecordOptions& how) {
   execute(raw, fmt::format("PRAGMA user_version = {}", run_format_version).c_str());
   execute(raw, run_schema);
   Statement run(raw, "INSERT INTO run VALUES (?, ?, ?, ?)");
-  const std::string started = wall_clock(), machine = how.machine.empty() ? this_machine() : how.machine;
+  const std::string started = wall_clock(),
+                    machine = how.machine.empty() ? platform::machine_description() : how.machine;
   if (run.text(name_of(how.kind)).text(started).text(PLIMSOLL_VERSION).text(machine).run() != SQLITE_OK)
     fail("[record] cannot write {}: {}", path.string(), sqlite3_errmsg(raw));
   execute(raw, "COMMIT");
@@ -290,7 +280,7 @@ void RunRecord::State::commit() noexcept {
 
 void RunRecord::State::stop(int result) noexcept {
   const auto written = fmt::format_to_n(message, sizeof message - 1,
-                                        "[record] {}: {}; recording is paused and tried again every {:g} s",
+                                        "[record] {}: {}; recording is paused and retried every {:g} s",
                                         path.c_str(), sqlite3_errstr(result), options.retry_seconds);
   message[std::min(written.size, sizeof message - 1)] = 0;
   dropped += pending + 1;

@@ -1,4 +1,4 @@
-// Writes the run file (`run.db`, one SQLite file a run; docs/formats/run-db.md).
+// Writes the run file (`run.db`, one SQLite file per run; docs/formats/run-db.md).
 //
 //   RunRecord record = RunRecord::create(folder / "run.db", {.kind = RunKind::train});
 //   record.configuration("batch", "12");
@@ -43,7 +43,7 @@ class RunRecord {
   RunRecord& operator=(RunRecord&&) noexcept;
   ~RunRecord();  // commits
 
-  // Seconds since the run began, monotonic; never goes back, whatever the wall clock does.
+  // Seconds since the run began, monotonic; never decreases, even if the wall clock is set back.
   double now() const noexcept;
 
   void configuration(std::string_view key, std::string_view value) noexcept;  // replaces

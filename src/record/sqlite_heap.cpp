@@ -1,11 +1,12 @@
 #include "record/sqlite_heap.hpp"
 
 #include <sqlite3.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "platform/memory.hpp"
 
 namespace plimsoll {
 
@@ -155,12 +156,8 @@ bool install() {
   const size_t slot = (page_bytes + static_cast<size_t>(header) + 15) / 16 * 16;
   const size_t pool = slot * pool_pages;
   const size_t total = heap_bytes + orders_bytes + pool;
-  void* mapping =
-      mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) return false;
-  // Huge pages would make two megabytes resident at the first touch.
-  madvise(mapping, total, MADV_NOHUGEPAGE);
-  auto* base = static_cast<unsigned char*>(mapping);
+  auto* base = static_cast<unsigned char*>(reserve_pages(total));
+  if (!base) return false;
   Installed& here = installed();
   here.heap.adopt(base, heap_bytes, base + heap_bytes);
   here.mapped = total;

@@ -87,7 +87,7 @@ Difference compare(const RunData& a, const RunData& b) {
   if (std::isfinite(out.speed_ratio)) parts.push_back(pace(out.speed_ratio));
   if (std::isfinite(out.loss_difference))
     parts.push_back(fmt::format("validation loss {:.4f} against {:.4f}", last_loss(b), last_loss(a)));
-  out.sentence = parts.empty() ? "The two runs have nothing in common that could be compared."
+  out.sentence = parts.empty() ? "The two runs have no measurements in common to compare."
                                : fmt::format("B {}.", fmt::join(parts, ", "));
   return out;
 }

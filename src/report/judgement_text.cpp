@@ -37,8 +37,8 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   std::vector<const diagnose::Lifetime*> shown;
   for (const auto& [id, life] : history.processes()) {
     auto role = judgement.roles.role.find(id);
-    if (role != judgement.roles.role.end() && role->second != diagnose::Role::worker &&
-        role->second != diagnose::Role::short_lived)
+    if (role != judgement.roles.role.end() && role->second != diagnose::ProcessRole::worker &&
+        role->second != diagnose::ProcessRole::short_lived)
       shown.push_back(&life);
     else if (judgement.culprit && !judgement.culprit->pool && judgement.culprit->id == id)
       shown.push_back(&life);
@@ -53,16 +53,16 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
                             : why->second,
                         format_bytes(life->peak), trend(life->series), culprit_mark(life->id));
   }
-  for (const diagnose::Pool& pool : judgement.roles.pools) {
+  for (const diagnose::WorkerPool& pool : judgement.roles.pools) {
     std::string mark = judgement.culprit && judgement.culprit->pool ? culprit_mark(pool.members.front()) : "";
     text += fmt::format("  {:>7} {}: {}{}\n", "", escape(history.processes().at(pool.members.front()).name),
                         pool.explanation, mark);
   }
   uint64_t gone = history.short_lived();
-  for (const auto& [id, role] : judgement.roles.role) gone += role == diagnose::Role::short_lived;
+  for (const auto& [id, role] : judgement.roles.role) gone += role == diagnose::ProcessRole::short_lived;
   if (gone)
     text +=
-        fmt::format("  {:>7} short-lived: {} processes seen that came and went\n", "", format_count(gone));
+        fmt::format("  {:>7} short-lived: {} processes that have ended\n", "", format_count(gone));
   if (sites) text += sites_text(*sites);
   for (const std::string& note : notes) text += "note: " + note + "\n";
   return text;
@@ -82,8 +82,8 @@ std::string final_json(const diagnose::Judgement& judgement, const diagnose::His
                                             {.limit_bytes = judgement.verdict.limit_bytes});
       Json entry{{"pid", id.pid}, {"name", escape(life.name)}, {"command", life.command}};
       auto role = judgement.roles.role.find(id);
-      entry["role"] =
-          diagnose::role_name(role == judgement.roles.role.end() ? diagnose::Role::other : role->second);
+      entry["role"] = diagnose::role_name(role == judgement.roles.role.end() ? diagnose::ProcessRole::other
+                                                                             : role->second);
       entry["bytes"] = life.bytes, entry["rss"] = life.rss, entry["peak_bytes"] = life.peak;
       const Json own_json = report::verdict_json(own);
       for (const char* key : {"verdict", "rate_bytes_per_second", "rate_interval", "floor_start_bytes",

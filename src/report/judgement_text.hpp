@@ -1,4 +1,4 @@
-// A judgement in words and as JSON: of a live tree or of a recorded run.
+// A judgement as text and as JSON: of a live tree or of a recorded run.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// The page a run is looked at with: one file that needs nothing else, or a page and its parts for a server.
+// The HTML page of a run: one self-contained file, or a page and its parts for a server.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,10 +1,11 @@
-// Everything a report shows of a run, in plain rows: read from a run file, or filled by whoever watches one that
-// is still going on.
+// Everything a report shows of a run in plain rows, read from a run file or filled while a run is in
+// progress.
 #pragma once
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/footprint.hpp"
 #include "record/run_reader.hpp"
 
 namespace plimsoll::report {
@@ -32,12 +33,5 @@ struct RunData {
 // Reads the file and judges it as `plimsoll verdict` does; `line` of 0 is the recorded one. InputError if it is
 // not a run file.
 RunData read_run_data(const std::string& path, double line = 0);
-
-// What counts as memory: PSS where it was read, else RSS, and what was swapped out; negative: not known.
-template <typename Row>
-int64_t footprint(const Row& row) {
-  const int64_t resident = row.pss >= 0 ? row.pss : row.rss;
-  return resident < 0 ? resident : resident + (row.swap > 0 ? row.swap : 0);
-}
 
 }  // namespace plimsoll::report

@@ -1,4 +1,4 @@
-// The sites of a profiled tree in words and as JSON, as documented in docs/profile.md.
+// The sites of a profiled tree as text and as JSON, as documented in docs/profile.md.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>

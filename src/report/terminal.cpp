@@ -1,4 +1,4 @@
-// The summary in a terminal. Nothing of the record reaches it unescaped.
+// The summary in a terminal. All text of the record is escaped.
 #include <fmt/format.h>
 
 #include <algorithm>

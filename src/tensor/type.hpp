@@ -1,4 +1,4 @@
-// What a buffer holds: element type and shape. Shapes have at most four dimensions and never change after
+// The type of a buffer: element type and shape. Shapes have at most four dimensions and never change after
 // recording.
 #pragma once
 #include <array>
@@ -7,10 +7,9 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "tensor/dtype.hpp"
 
 namespace plimsoll {
-
-enum class DType : uint8_t { f32, i32 };
 
 class Shape {
  public:
@@ -46,7 +45,8 @@ struct Type {
   Shape shape;
   DType dtype = DType::f32;
   int64_t elements() const { return shape.elements(); }
-  uint64_t bytes() const { return static_cast<uint64_t>(elements()) * 4; }
+  uint64_t bytes() const { return static_cast<uint64_t>(elements()) * size_of(dtype); }
+  std::string text() const { return name_of(dtype) + shape.text(); }  // "bf16[128, 512]"
   bool operator==(const Type&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// The curve of memory against predicted time, as a picture for choosing a line.
+// Draws memory against predicted time, for choosing a line.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "train/checkpoints.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/error.hpp"
+#include "tensor/finite.hpp"
 
 namespace plimsoll {
 namespace {
@@ -38,12 +38,7 @@ void Checkpoints::evaluated(const Evaluated& e) {
 // A finite loss says nothing of the update made after it: what would be saved is looked at itself.
 bool Checkpoints::is_finite() const {
   auto finite = [](const TensorSlot& slot) {
-    const uint64_t floats = float_bytes(slot.shape) / sizeof(float);
-    constexpr uint32_t exponent = 0x7f800000;  // all its bits are set in infinities and NaN only
-    uint32_t lost = 0;
-    for (uint64_t i = 0; i < floats; ++i)
-      lost |= (std::bit_cast<uint32_t>(slot.data[i]) & exponent) == exponent;
-    return lost == 0;
+    return all_finite(slot.data, slot.dtype, tensor_bytes(slot.shape, slot.dtype) / size_of(slot.dtype));
   };
   return std::all_of(model_.begin(), model_.end(), finite) &&
          std::all_of(optimizer_.begin(), optimizer_.end(), finite);
@@ -53,7 +48,7 @@ bool Checkpoints::save(uint64_t iteration) {
   if (handed_over_ == iteration) return true;
   if (!is_finite()) return false;
   tell_.phase("checkpoint");
-  report_error("; the run goes on, earlier checkpoints are intact");
+  report_error("; the run continues, earlier checkpoints are intact");
   // Best by the newest evaluation: a checkpoint is the best one if it holds the parameters that were evaluated best.
   store_.save(iteration, state_.write(iteration, best_loss_, best_step_), best_step_ == iteration);
   handed_over_ = iteration;

@@ -1,4 +1,4 @@
-// The checkpoints of a run: what is saved, whether it may be, and which one is the best so far.
+// The checkpoints of a run: what is saved, whether it may be saved, and which one is the best so far.
 #pragma once
 #include <optional>
 #include <vector>

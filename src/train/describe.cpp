@@ -1,15 +1,24 @@
 #include "train/describe.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <ctime>
-#include <fstream>
-#include <sstream>
 
 #include "base/units.hpp"
 
 namespace plimsoll {
+
+namespace {
+
+// "f32 1.2 MB, bf16 300 kB"
+std::string dtypes_text(const Plan& plan) {
+  std::string text;
+  for (int d = 0; d < dtype_count; ++d)
+    if (plan.by_dtype[size_t(d)])
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(DType(d)),
+                          format_bytes(plan.by_dtype[size_t(d)]));
+  return text;
+}
+
+}  // namespace
 
 std::string plan_table(const Plan& plan) {
   std::string text =
@@ -18,6 +27,7 @@ std::string plan_table(const Plan& plan) {
   for (int r = 0; r < role_count; ++r)
     if (plan.by_role[size_t(r)])
       text += fmt::format("  {:<12}{:>10}\n", role_name(Role(r)), format_bytes(plan.by_role[size_t(r)]));
+  text += fmt::format("  {}\n", dtypes_text(plan));
   text.pop_back();
   return text;
 }
@@ -40,7 +50,7 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
             ? "always"
             : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
     text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes),
-                        role_name(graph[id].role), graph[id].name, graph[id].type.shape.text(), when);
+                        role_name(graph[id].role), graph[id].name, graph[id].type.text(), when);
   }
   text.pop_back();
   return text;
@@ -54,7 +64,9 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
     const Value& value = graph[ValueId(i)];
     for (int lane = 0; lane < copies(graph, place); ++lane) {
-      const std::string name = lane ? fmt::format("{} (lane {})", value.name, lane + 1) : value.name;
+      std::string name = value.name;
+      if (value.type.dtype != DType::f32) name += fmt::format(" ({})", name_of(value.type.dtype));
+      if (lane) name += fmt::format(" (lane {})", lane + 1);
       record.plan({name, role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
                    place.list < 0 ? 0 : place.first,
                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
@@ -84,18 +96,6 @@ std::vector<std::string> describe_run(const PreparedRun& run) {
                   run.way.lanes > 1 ? fmt::format(" in {} lanes", run.way.lanes) : "",
                   run.start.folder.string()),
       plan_table(run.runtime->plan())};
-}
-
-double seconds_since_process_start() {
-  // Field 22 of stat, after the parenthesised name: start time in clock ticks since boot.
-  std::ifstream file("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string field;
-  for (int i = 3; i <= 22; ++i) fields >> field;
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9 - std::stod(field) / double(sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace plimsoll

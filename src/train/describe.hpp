@@ -1,4 +1,4 @@
-// What people are told before step 1, and how a plan reads.
+// The text printed before the first step, and the text form of a plan.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,12 +15,10 @@ std::vector<std::string> describe_run(const PreparedRun& run);
 std::vector<std::pair<ValueId, Place>> largest(const Graph& graph, const Plan& plan, int count);
 // "Memory plan: 7.23 MB (lower bound 7.19 MB, +0.4 %)" and a line a role.
 std::string plan_table(const Plan& plan);
-// The values that take the most bytes, one a line.
+// The largest values, one per line.
 std::string largest_values(const Graph& graph, const Plan& plan, int count);
 // Writes every value that owns bytes into the record, in place of the plan that was there, and the bytes by role as
 // plan_table() has them.
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan);
-
-double seconds_since_process_start();
 
 }  // namespace plimsoll

@@ -10,7 +10,7 @@ EvaluationPass::EvaluationPass(const Evaluation& windows, std::span<float> scrat
     : windows_(windows),
       scratch_(scratch),
       samples_(scratch.empty() ? nullptr : windows.corpus().samples()),
-      // Where all samples are worth the same, none is above the mean, whatever its rounding.
+      // If all samples have the same value, none is above the mean, however the mean is rounded.
       bar_(samples_ ? samples_->mean_distrust() * (1 + 1e-6) : 0) {}
 
 bool EvaluationPass::advance(Runtime& runtime, Interrupt interrupt) {

@@ -1,4 +1,4 @@
-// The mean loss over a fixed set of validation windows, and of samples also by what their provenance is worth.
+// The mean loss over a fixed set of validation windows and, for samples, by provenance.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,21 +1,19 @@
 #include "train/fitting.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/error.hpp"
 #include "guard/policy_settings.hpp"
 #include "platform/headroom.hpp"
+#include "platform/machine.hpp"
 #include "platform/memory.hpp"
 #include "train/budget.hpp"
-#include "train/settings_table.hpp"
 
 namespace plimsoll {
 namespace {
 
-// The keys of the policy that are settings of a run, too.
+// The keys of the policy that are settings of a run, too: their environment is read there.
 constexpr const char* shared[] = {"max_memory", "memory_threshold_percentage", "memory_leak_threshold_mb",
                                   "batch_size_reduction_factor"};
 
@@ -29,10 +27,16 @@ std::optional<guard::Policy> guard_policy(const Settings& settings) {
   guard::PolicySources sources;
   sources.file = settings.policy;
   // What a setting says wins over the file; one left at its default leaves the file its word.
-  for (const char* name : shared)
-    if (std::string text = text_of(*find_setting(name), settings);
-        text != text_of(*find_setting(name), Settings{}))
-      sources.command_line[name] = std::move(text);
+  sources.given = [&settings, defaults = Settings{}](guard::Policy& policy) {
+    const auto take = [&](double Settings::*setting, double guard::Policy::*field) {
+      if (settings.*setting != defaults.*setting) policy.*field = settings.*setting;
+    };
+    take(&Settings::memory_threshold_percentage, &guard::Policy::memory_threshold_percentage);
+    take(&Settings::memory_leak_threshold_mb, &guard::Policy::memory_leak_threshold_mb);
+    take(&Settings::batch_size_reduction_factor, &guard::Policy::batch_size_reduction_factor);
+    const guard::PolicyKey& line = *guard::find_policy_key("max_memory");
+    if (!settings.max_memory.empty()) guard::assign(line, policy, settings.max_memory, line.flag());
+  };
   sources.environment = [](const char* name) -> const char* {
     const bool seen = std::any_of(std::begin(shared), std::end(shared), [&](const char* key) {
       return guard::find_policy_key(key)->environment() == name;
@@ -55,7 +59,7 @@ proc::Roots limit_roots() {
 void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::optional<guard::Policy>& policy,
                             uint64_t plan_bytes) {
   const uint64_t resident = OwnMemory().resident(), overhead = process_overhead(resident);
-  Headroom headroom(proc::Files(limit_roots()), getpid());
+  Headroom headroom(proc::Files(limit_roots()), platform::own_pid());
   const Headroom::State now = headroom.read(plan_bytes);
   if (now.limit == 0) return;
   const uint64_t line = policy ? policy->lines(now.limit).pause : now.limit;
@@ -77,7 +81,7 @@ void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::opti
     advice = fmt::format("give --memory {}MB ({})", budget / 1'000'000, way.text());
   } catch (const InputError&) {
     const Way least = smallest(settings, vocab, thread_count(settings));
-    advice = fmt::format("{} would be the least; free memory, or give a smaller --dim, --layers or --context",
+    advice = fmt::format("the minimum is {}; free memory, or give a smaller --dim, --layers or --context",
                          format_bytes(least.plan_bytes + overhead));
   }
   fail_input("this run needs {} and {}; {}{}", format_bytes(needed), where, advice,

@@ -1,4 +1,4 @@
-// Text from a model, one token at a time through the cached list. All memory is set aside when it is made.
+// Generates text one token at a time through the cached list. All memory is allocated in the constructor.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
-// What the guard did in a run, each time with what came of it: said in one line, recorded as an event, listed for the
-// end. Works in memory set aside at the start.
+// The actions of the guard in a run, each with its effect: printed as a line, recorded as an event, and
+// listed at the end. Uses memory allocated at the start.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,13 +1,11 @@
 #include "train/guarded.hpp"
 
-#include <malloc.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
 
+#include "platform/clock.hpp"
+#include "platform/machine.hpp"
 #include "train/fitting.hpp"
 
 namespace plimsoll {
@@ -25,15 +23,13 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-void sleep_for(double duration) {
-  const timespec time{time_t(duration), long((duration - double(time_t(duration))) * 1e9)};
-  nanosleep(&time, nullptr);  // a signal ends it early, and is looked at
-}
-
 }  // namespace
 
 Guarded::Guarded(const guard::Policy& policy, const Parts& parts)
-    : parts_(parts), guard_(policy), headroom_(proc::Files(limit_roots()), getpid()), log_(parts.tell) {
+    : parts_(parts),
+      guard_(policy),
+      headroom_(proc::Files(limit_roots()), platform::own_pid()),
+      log_(parts.tell) {
   guard_.can_shrink(parts_.runtime.gears() > 1);
 }
 
@@ -122,7 +118,7 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
     log_.add(begin(Kind::eased, last_.reason()));
   if (asked) {
     const uint64_t before = parts_.runtime.plan().total;
-    shrink("asked from outside");
+    shrink("requested by the outer guard");
     outside_.shrunk(before - parts_.runtime.plan().total);
   }
   if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
@@ -197,7 +193,7 @@ Guarded::Then Guarded::pause() {
   const auto before = Clock::now();
   parts_.runtime.rest();
   parts_.corpus.drop_cached_pages();
-  malloc_trim(0);
+  platform::release_free_memory();
   action.planned = -int64_t(parts_.runtime.given_back());
   action.rss_after = memory_.resident();
   log_.add(action);
@@ -214,7 +210,7 @@ Guarded::Then Guarded::pause() {
       return Then::stop;
     }
     // A signal may be delivered to another thread, which does not wake this one.
-    sleep_for(std::clamp(seconds(next_ - Clock::now()), 0.0, longest_deafness));
+    platform::sleep_seconds(std::clamp(seconds(next_ - Clock::now()), 0.0, longest_deafness));
     if (Clock::now() >= next_) look();
   }
   due_.reset(), eased_ = false;
@@ -235,7 +231,7 @@ GuardReport Guarded::report() const {
 
 void Guarded::stopped(bool saved) {
   parts_.tell.event("guard",
-                    saved ? "the checkpoint of the stop is durable" : "the checkpoint of the stop FAILED");
+                    saved ? "the final checkpoint is saved" : "the final checkpoint FAILED");
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,6 @@
-// The guard inside the trainer: looks at what is left of memory as often as the policy wants to know, and does what the
-// level says - a word, a smaller plan, a pause, an end with a checkpoint. Everything is made ready at the start: acting
-// allocates nothing.
+// The guard inside the trainer: reads the remaining memory as often as the policy requires and acts on the
+// level by a warning, a smaller plan, a pause, or a stop with a checkpoint. Everything is prepared at the
+// start; acting allocates nothing.
 //
 //   Guarded guard(policy, {runtime, corpus, tell, record, stop_request, floor});
 //   executor.run(train, now, [&](int micro) { return !guard.wants(micro == 0) && (fill(micro), true); });
@@ -72,7 +72,7 @@ class Guarded final : public Observer {
   std::optional<guard::Level> due_;  // entered or asked for, not yet acted on
   bool eased_ = false, may_grow_ = false;
   bool asked_ = false;           // from outside, to shrink
-  bool outside_calm_ = true;     // nobody there, or nothing to fear
+  bool outside_calm_ = true;     // there is no outer guard, or its level is ok
   double no_growth_before_ = 0;  // seconds since began_
   uint64_t iteration_ = 0;
   double step_seconds_ = 0, look_cost_ = 1e-3;

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "platform/allocations.hpp"
+#include "platform/machine.hpp"
 #include "train/describe.hpp"
 
 namespace plimsoll {
@@ -175,7 +176,7 @@ Loop::End Loop::run() {
       continue;
     }
     follow_median(figures_.median_step_seconds, seconds_since(step_began));
-    if (done_++ == first) figures_.first_step_seconds = seconds_since_process_start();
+    if (done_++ == first) figures_.first_step_seconds = platform::seconds_since_process_start();
     if (!std::isfinite(*loss)) return diverge("its loss is NaN or infinite");
     if (!after_step(*loss)) return diverge(lost);
     if (left_ != End::finished) return leave(left_);

@@ -1,5 +1,5 @@
-// The training loop: steps, and when it is time for an evaluation, a sample, a checkpoint. Everything in it can be left
-// within a fraction of a second: for a signal, or for the guard to act. After the warm-up nothing is allocated.
+// The training loop: steps, and when an evaluation, a sample or a checkpoint is due. It can be interrupted
+// within a fraction of a second, by a signal or by the guard. After warm-up nothing is allocated.
 #pragma once
 #include <array>
 #include <chrono>

@@ -1,6 +1,6 @@
-// What a training run tells those who follow it. The loop computes and knows when something is due; an observer does one
-// thing with what it is told: keeps the record, writes metrics, draws the line on the terminal, saves checkpoints,
-// guards. After the warm-up nothing of this may allocate.
+// The interface through which a training run reports its progress. The loop computes and knows when something
+// is due; each observer does one thing: keeps the record, writes metrics, shows progress, saves checkpoints,
+// guards. After warm-up none of them may allocate.
 #pragma once
 #include <cstdint>
 #include <limits>

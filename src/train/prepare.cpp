@@ -33,7 +33,7 @@ Runtime::Extras extras(const Settings& settings, int vocab, const Way& way,
 
 std::vector<int32_t> sample_prompt(const Settings& settings, const Corpus& corpus) {
   if (!settings.prompt.empty()) return corpus.tokenizer().encode(settings.prompt);
-  // A window's first token: the newline before a sentence of the grammar, or whatever the text begins with.
+  // A window's first token: the newline before a sentence of the grammar, or the first token of the text.
   std::vector<int32_t> first(1);
   corpus.window(Split::train, 0, first);
   return first;

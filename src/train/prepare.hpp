@@ -1,5 +1,5 @@
-// From what is asked for to a run that could take its first step: data opened, the way settled, memory mapped, weights
-// there. Nothing is written, and everything that can be refused has been.
+// Turns a request into a run that is ready for its first step: data opened, the way chosen, memory mapped,
+// weights loaded. Nothing is written, and everything that can be refused has been refused.
 //
 //   PreparedRun run = prepare(find_start(sources));
 #pragma once

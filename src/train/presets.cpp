@@ -1,10 +1,11 @@
-// The presets. tiny to large carry on from a well-known C trainer: untied head with bias, 128 learned
-// positions whatever the context (that is what makes their parameter counts 46 K, 422 K, 3.2 M and 19 M).
-// nano, baby and gpt2 follow the GPT-2 lineage: tied head without bias, as many positions as context.
+// The presets. tiny to large follow a well-known C trainer: untied head with bias and 128 learned positions
+// regardless of the context (which results in 46 K, 422 K, 3.2 M and 19 M parameters). nano, baby and gpt2
+// follow GPT-2: tied head without bias, as many positions as context.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "fmt/ranges.h"
 #include "train/settings.hpp"
 
 namespace plimsoll {

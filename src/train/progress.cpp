@@ -1,14 +1,13 @@
 #include "train/progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 
 #include "base/units.hpp"
+#include "platform/descriptors.hpp"
 
 namespace plimsoll {
 namespace {
@@ -103,7 +102,7 @@ Progress::Progress(const ProgressOptions& options)
   if (!options_.clock) options_.clock = monotonic_seconds;
   if (!live::wants_colour()) options_.colour = false;
   if (!live::speaks_unicode()) options_.unicode = false;
-  tall_ = live_ && options_.columns == 0 && live::terminal_size(options_.file).rows > 0;
+  tall_ = live_ && options_.columns == 0 && platform::tty_size(options_.file).rows > 0;
 }
 
 Progress::~Progress() { finish(); }
@@ -268,18 +267,11 @@ void Progress::finish() {
 
 int Progress::columns() const {
   if (options_.columns > 0) return options_.columns;
-  const int columns = live::terminal_size(options_.file).columns;
+  const int columns = platform::tty_size(options_.file).columns;
   return columns > 0 ? columns : 80;
 }
 
 // Progress is a courtesy: a closed or full pipe must not stop a run.
-void Progress::write(std::string_view text) const {
-  while (!text.empty()) {
-    ssize_t written = ::write(options_.file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-}
+void Progress::write(std::string_view text) const { platform::write_all(options_.file, text); }
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// What people watch of a run: its lines in Progress's words.
+// Shows the progress of a run through Progress.
 #pragma once
 #include <optional>
 #include <string>

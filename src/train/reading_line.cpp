@@ -1,10 +1,10 @@
 #include "train/reading_line.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/units.hpp"
 #include "live/terminal.hpp"
+#include "platform/descriptors.hpp"
 
 namespace plimsoll {
 namespace {
@@ -26,13 +26,13 @@ void ReadingLine::show(uint64_t done, uint64_t total) {
   const std::string line =
       fmt::format("{}Reading data: {} of {} ({:.0f} %){}", terminal_ ? "\r" : "", format_bytes(done),
                   format_bytes(total), 100 * double(done) / double(total), terminal_ ? "\x1b[K" : "\n");
-  (void)!::write(file_, line.data(), line.size());
+  platform::write_all(file_, line);
   shown_ = true;
   next_ = Clock::now() + (terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
 }
 
 void ReadingLine::finish() {
-  if (terminal_ && shown_) (void)!::write(file_, "\r\x1b[K", 4);
+  if (terminal_ && shown_) platform::write_all(file_, "\r\x1b[K");
   shown_ = false;
 }
 

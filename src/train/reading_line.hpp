@@ -1,4 +1,4 @@
-// A line that says how far a large file has been read, for what takes longer than people wait without a word.
+// Shows how far a large file has been read, for operations that take a noticeable time.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Keeps the run file: steps, evaluations, memory, phases, events and at last the verdict.
+// Keeps the run file: steps, evaluations, memory, phases, events and finally the verdict.
 #pragma once
 #include "record/run_record.hpp"
 #include "train/observer.hpp"

@@ -1,9 +1,5 @@
 #include "train/run_folder.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
-
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "data/sample_corpus.hpp"
@@ -97,7 +93,7 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
     fail_input(
-        "distrust_lambda: only samples have a provenance to weigh; give --data FILE.jsonl or leave it out");
+        "distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {
     auto corpus = std::make_unique<GrammarCorpus>(settings.seed);
     if (tokenizer && *tokenizer != corpus->tokenizer())
@@ -136,19 +132,19 @@ void check_metrics(const fs::path& file, const fs::path& folder) {
     fail_input("--metrics {}: that is a folder; name a file", file.string());
   if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
   const bool there = fs::exists(file, ignored);
-  if (::access((there ? file : home).c_str(), W_OK) != 0)
-    fail_input("--metrics {}: {}; name a file in a folder that can be written", file.string(),
-               error_text(errno));
+  if (const int code = may_write(there ? file : home))
+    fail_input("--metrics {}: {}; give a file in a writable folder", file.string(),
+               error_text(code));
 }
 
 void make_run_folder(const fs::path& folder, std::string_view run_json) {
   std::error_code error;
   auto check = [&] {
     if (error)
-      fail_input("--out {}: {}; name a folder that can be written", folder.string(), error.message());
+      fail_input("--out {}: {}; give a writable folder", folder.string(), error.message());
   };
   if (fs::exists(folder, error)) {
-    if (::access(folder.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+    error = {may_write(folder), std::generic_category()};
     check();
     if (!fs::exists(folder / "run.json", error)) write_atomically(folder / "run.json", run_json);
     return;
@@ -178,7 +174,7 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
     if (error) throw;
     fs::rename(path.string() + "-wal", aside + "-wal", error);
     fs::remove(path.string() + "-shm", error);
-    notes.push_back(fmt::format("{}; the record is put aside as {} and begun anew", damage.what(), aside));
+    notes.push_back(fmt::format("{}; the record was renamed to {} and a new one was started", damage.what(), aside));
   }
   return RunRecord::resume(path, options, step);
 }

@@ -1,4 +1,4 @@
-// Where a run lives and where it starts from: a fresh folder, or one that is continued.
+// Where a run is stored and where it starts from: a new folder, or an existing one that is resumed.
 #pragma once
 #include <filesystem>
 #include <memory>

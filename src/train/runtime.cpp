@@ -7,24 +7,25 @@
 namespace plimsoll {
 namespace {
 
-// Bytes of parameters and both moments.
+// Bytes of parameters and of the moments of the trained ones.
 uint64_t state_bytes(const Program& program) {
   uint64_t bytes = 0;
-  for (const Parameter& p : program.model->parameters()) bytes += 3 * (*program.graph)[p.id].type.bytes();
+  for (const Parameter& p : program.model->parameters())
+    bytes += (p.frozen ? 1 : 3) * (*program.graph)[p.id].type.bytes();
   return bytes;
 }
 
 ValueId plan_staging(Program& program, bool wanted) {
   if (!wanted) return no_value;
-  const auto floats = static_cast<int64_t>(state_bytes(program) / 4 + 1024);
-  return program.graph->value("checkpoint.staging", {{floats}}, Role::scratch, Keep::forever);
+  const auto bytes = static_cast<int64_t>(state_bytes(program) + 4096);
+  return program.graph->value("checkpoint.staging", {{bytes}, DType::u8}, Role::scratch, Keep::forever);
 }
 
 Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
   if (fits) fits(bytes);
   if (const uint64_t free = machine_memory().available; bytes > free)
     fail_input(
-        "this run needs {} and {} are available; draw a line with --memory, or give a smaller --batch or "
+        "this run needs {} and {} are available; set a line with --memory, or give a smaller --batch or "
         "--dim",
         format_bytes(bytes), format_bytes(free));
   // Huge pages spare the processor's translation tables, but round up to 2 MB: not worth it for small plans.
@@ -65,7 +66,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
           first.plan.at[size_t(first.program.model->parameters()[i].id)].offset)
         fail("[runtime] two plans of the same model keep its parameters at different places");
     if (place.persistent != first.plan.persistent)
-      fail("[runtime] two plans of the same model keep different things for ever");
+      fail("[runtime] two plans of the same model have different persistent values");
     if (staging && place.at[size_t(staged)].offset != first.plan.at[size_t(staging_)].offset)
       fail("[runtime] two plans of the same model keep its copy at different places");
     gears_.push_back(make_gear(std::move(next), std::move(place), gemm));
@@ -115,7 +116,7 @@ void Runtime::initialise(uint64_t seed) {
           const auto& j = *static_cast<const Job*>(context);
           const Range range = split(j.runtime->graph()[j.parameter->id].type.elements(), part, j.parts, 1024);
           plimsoll::initialise(j.runtime->graph(), *j.parameter, j.seed,
-                               j.runtime->executor().data(j.parameter->id), range.begin,
+                               j.runtime->executor().bytes(j.parameter->id), range.begin,
                                range.end - range.begin);
         },
         &job, job.parts);
@@ -126,7 +127,7 @@ void Runtime::initialise(uint64_t seed) {
 
 TensorSlot Runtime::slot(ValueId id) const {
   const Shape& shape = graph()[id].type.shape;
-  TensorSlot out{graph()[id].name, {}, executor().data(id)};
+  TensorSlot out{graph()[id].name, {}, executor().bytes(id), graph()[id].type.dtype};
   for (int i = 0; i < shape.rank(); ++i) out.shape.push_back(shape[i]);
   return out;
 }
@@ -147,13 +148,12 @@ std::vector<TensorSlot> Runtime::optimizer_slots() const {
 std::span<std::byte> Runtime::staging() const {
   if (staging_ == no_value) return {};
   const Gear& first = gears_.front();
-  return {reinterpret_cast<std::byte*>(first.executor.data(staging_)),
-          (*first.program.graph)[staging_].type.bytes()};
+  return {first.executor.bytes(staging_), (*first.program.graph)[staging_].type.bytes()};
 }
 
 std::vector<TensorView> views(const std::vector<TensorSlot>& slots) {
   std::vector<TensorView> out;
-  for (const TensorSlot& s : slots) out.push_back({s.name, s.shape, s.data});
+  for (const TensorSlot& s : slots) out.push_back({s.name, s.shape, s.data, s.dtype});
   return out;
 }
 

@@ -1,7 +1,7 @@
-// A recorded program made real: planned, mapped, every page touched, ready to replay. From here on nothing is
-// allocated; what the plan says is what the process holds. Smaller ways to compute the same step can be made at the
-// start and shifted to later: parameters and moments lie at the front of the mapping in all of them and stay where they
-// are, and what the smaller plan does not need is the system's again.
+// A recorded program that is planned, mapped, and ready to replay, with every page touched. From then on
+// nothing is allocated; the process holds what the plan states. Smaller ways to compute the same step can be
+// prepared at the start and switched to later: parameters and moments are at the front of the mapping in all
+// of them and stay in place, and memory the smaller plan does not need is returned to the system.
 #pragma once
 #include <functional>
 #include <memory>

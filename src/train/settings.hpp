@@ -58,7 +58,7 @@ struct Settings {
   std::string prompt;
   int checkpoint_every = 1000, keep = 3;
   std::string out;  // empty: runs/PRESET, numbered where that is taken
-  std::string resume, metrics;
+  std::string resume, metrics, tensorboard;
 
   bool operator==(const Settings&) const = default;
 };

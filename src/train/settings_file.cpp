@@ -1,18 +1,14 @@
 #include "train/settings_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {
@@ -21,21 +17,14 @@ namespace {
 constexpr size_t largest_file = 1 << 20;
 
 std::string read_whole(const std::string& path) {
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) fail_input("cannot read the settings file '{}': {}", path, strerror(errno));
-  struct stat info {};
-  std::string text;
-  bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-  bool small = static_cast<size_t>(info.st_size) <= largest_file;
-  if (regular && small) {
-    text.resize(static_cast<size_t>(info.st_size));
-    ssize_t got = pread(file, text.data(), text.size(), 0);
-    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  }
-  close(file);
-  if (!regular) fail_input("the settings file '{}' is not a file; give a TOML file", path);
-  if (!small) fail_input("the settings file '{}' is larger than 1 MiB; give a TOML file of settings", path);
-  return text;
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error) fail_input("cannot read the settings file '{}': {}", path, error.message());
+  if (!std::filesystem::is_regular_file(status))
+    fail_input("the settings file '{}' is not a file; give a TOML file", path);
+  if (std::filesystem::file_size(path, error) > largest_file)
+    fail_input("the settings file '{}' is larger than 1 MiB; give a TOML file of settings", path);
+  return read_file(path, largest_file);
 }
 
 // The text `assign` would read from a flag, or nothing when the TOML type cannot be that setting.

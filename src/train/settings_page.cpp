@@ -1,7 +1,8 @@
 #include "train/settings_page.hpp"
 
+#include <fmt/format.h>
+
 #include "base/units.hpp"
-#include "fmt/format.h"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {

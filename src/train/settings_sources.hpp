@@ -1,5 +1,5 @@
-// Where settings come from and which source wins: command line over environment over TOML file over
-// checkpoint (when resuming) over preset over default.
+// The sources of settings and their precedence: command line, environment, TOML file, checkpoint (when
+// resuming), preset, default.
 //
 //   SettingsSources sources;                       // filled by the command line's parser
 //   Settings settings = resolve(sources);          // checked, or InputError

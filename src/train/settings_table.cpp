@@ -121,6 +121,8 @@ const Setting table[] = {
      change},
     {"Along the way", "metrics", &Settings::metrics, "FILE", "also write metrics as JSON lines", 0, 0,
      change},
+    {"Along the way", "tensorboard", &Settings::tensorboard, "FOLDER",
+     "also write an event file for TensorBoard", 0, 0, change},
 };
 
 template <typename Number>

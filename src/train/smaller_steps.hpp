@@ -1,5 +1,5 @@
-// The ways a running trainer can fall back on when memory gets short: the same step with fewer windows at once and more
-// of them in turn, and at last with everything inside the blocks made again.
+// The fallback ways of a running trainer when memory gets short: the same step with fewer windows at once and
+// more of them in turn, and finally with everything inside the blocks recomputed.
 #pragma once
 #include <vector>
 

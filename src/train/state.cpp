@@ -26,7 +26,7 @@ RunState parse_state(std::string_view text) {
     state.best_step = json.at("best_step").get<uint64_t>();
     return state;
   } catch (const nlohmann::json::exception& e) {
-    fail_input("the run's state cannot be read ({}); it was not written by plimsoll or is damaged", e.what());
+    fail_input("the run's state cannot be read ({}); it was not written by Plimsoll or is damaged", e.what());
   }
 }
 

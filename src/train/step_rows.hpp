@@ -1,4 +1,4 @@
-// Which steps get a row in the record or the metrics file, and what it says.
+// Determines which steps get a row in the record or the metrics file, and what the row contains.
 #pragma once
 #include <optional>
 

@@ -6,6 +6,7 @@
 #include "train/metrics_observer.hpp"
 #include "train/progress_observer.hpp"
 #include "train/reading_line.hpp"
+#include "train/tensorboard_observer.hpp"
 
 namespace plimsoll {
 namespace {
@@ -22,7 +23,7 @@ void introduce(Observer& tell, const PreparedRun& run, const live::Companion* se
   for (const std::string& line : describe_run(run)) tell.note(line);
   if (server && server->serving()) tell.note(fmt::format("Live: {}", server->url()));
   if (!run.settings().memory.empty())
-    tell.note(fmt::format("Line: {} | {} | predicted {:.2f} ms a step", run.settings().memory, run.way.text(),
+    tell.note(fmt::format("Line: {} | {} | predicted {:.2f} ms per step", run.settings().memory, run.way.text(),
                           run.way.seconds * 1e3));
 }
 
@@ -95,6 +96,8 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   if (server) server->follow(run.start.folder / "run.db");
   std::optional<MetricsObserver> metrics;
   if (!settings.metrics.empty()) metrics.emplace(settings.metrics, settings.log_every, run.floor);
+  std::optional<TensorboardObserver> board;
+  if (!settings.tensorboard.empty()) board.emplace(settings.tensorboard, settings.log_every);
   std::optional<Guarded> guard;
   if (run.policy)
     guard.emplace(*run.policy, Guarded::Parts{*run.runtime, *run.corpus, tell, record, stop, floor});
@@ -103,6 +106,7 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   tell.add(people);
   tell.add(record);
   if (metrics) tell.add(*metrics);
+  if (board) tell.add(*board);
 
   introduce(tell, run, server);
   Loop loop({run, tell, checkpoints, record, stop, floor, guard ? &*guard : nullptr});
@@ -110,7 +114,7 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   TrainResult result = sum_up(run, loop);
   result.end = end;
   if (result.predicted_milliseconds)
-    tell.note(fmt::format("Measured {:.2f} ms a step, predicted {:.2f}", result.milliseconds_per_step,
+    tell.note(fmt::format("Measured {:.2f} ms per step, predicted {:.2f}", result.milliseconds_per_step,
                           *result.predicted_milliseconds));
   if (end == Loop::End::finished) {
     const FinalWindows last = final_windows(*run.corpus, settings.context);

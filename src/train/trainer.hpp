@@ -1,4 +1,4 @@
-// A training run from start to result: prepares it, has those who follow it told, lets the loop run, sums up.
+// A training run from start to result: prepares it, sets up its observers, runs the loop, and summarizes it.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,11 +1,11 @@
 #include "train/way.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 
 #include "model/families.hpp"
+#include "platform/machine.hpp"
 #include "train/model_spec.hpp"
 
 namespace plimsoll {
@@ -34,9 +34,7 @@ Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
 }
 
 int thread_count(const Settings& settings) {
-  if (settings.threads > 0) return settings.threads;
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+  return settings.threads > 0 ? settings.threads : platform::usable_processors();
 }
 
 Way stated_way(const Settings& s, int vocab) {

@@ -1,6 +1,6 @@
-// A way to compute a step: how its windows are cut, what the backward pass makes again, how many rows of logits are
-// held at once, and whether a checkpoint is copied before it is written. Ways differ in memory and time; the
-// mathematics is the same. The settings hold what the user said about it, a `Way` what that comes to.
+// A way to compute a step: how its windows are split, what the backward pass recomputes, how many rows of
+// logits are held at once, and whether a checkpoint is copied before it is written. Ways differ in memory and
+// time; the mathematics is the same. The settings hold the user's request, a `Way` the resulting choice.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ struct Cut {
 };
 // The cut that is fastest without a memory line. The most windows at once whose activations still pass through the
 // processor's caches: beyond some hundred tokens a micro-batch gains nothing and the step slows down on memory; wide
-// models need more to pay for reading their weights. Lanes meet once a step instead of at every node, at the price of
+// models need more to pay for reading their weights. Lanes synchronize once per step instead of at every node, at the price of
 // gradients of their own: for models whose gradients are small.
 Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
 // The most lanes worth having for `repeats` micro-batches of such a model.

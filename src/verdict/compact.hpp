@@ -1,12 +1,11 @@
-// A series of any length in bounded memory: buckets of equally many samples, each keeping its lowest and
-// highest values. Two neighbours become one whenever the bound is reached, so old and new are kept at the
-// same resolution.
+// A series in bounded memory as the verdict works on it: each bucket keeps its three lowest values and its highest.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "verdict/bounded.hpp"
 #include "verdict/verdict.hpp"
 
 namespace plimsoll::verdict {
@@ -17,6 +16,7 @@ struct Bucket {
   double highest = 0;
   size_t count = 0;
 
+  void join(const Bucket& later);
   double time() const { return (first_time + last_time) / 2; }
   // The low water of the bucket: not the very lowest of many samples, which belongs to the noise's tail.
   double low() const { return lowest[count < 4 ? 0 : count < 16 ? 1 : 2]; }
@@ -24,21 +24,19 @@ struct Bucket {
 
 class CompactSeries {
  public:
-  static constexpr size_t capacity = 1024;  // even: full buckets pair up
+  static constexpr size_t capacity = 1024;
 
   // Samples that cannot be used (not finite, negative, not later than the one before) are counted and left
   // out.
   void add(Sample sample);
-  std::span<const Bucket> buckets() const { return buckets_; }
+  std::span<const Bucket> buckets() const { return buckets_.buckets(); }
   size_t samples() const { return samples_; }
   size_t refused() const { return refused_; }
-  double first_time() const { return buckets_.front().first_time; }
-  double last_time() const { return buckets_.back().last_time; }
+  double first_time() const { return buckets().front().first_time; }
+  double last_time() const { return buckets().back().last_time; }
 
  private:
-  void halve();
-  std::vector<Bucket> buckets_;
-  size_t bucket_size_ = 1;
+  Bounded<Bucket> buckets_{capacity};
   size_t samples_ = 0, refused_ = 0;
 };
 

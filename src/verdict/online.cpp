@@ -1,5 +1,5 @@
-// The verdict while samples arrive: a compact series, looks at geometric times, a bar that is high while
-// little is known, and patience with what may be a cache still filling.
+// The verdict while samples arrive: a compact series, evaluations at geometrically spaced times, a threshold
+// that is high while there is little data, and patience with what may be a cache that is still filling.
 #include <algorithm>
 #include <array>
 #include <cmath>

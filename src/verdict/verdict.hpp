@@ -1,4 +1,4 @@
-// Is it a leak? The one judgement every consumer uses: a pure function of a memory series.
+// Judges whether a memory series is a leak. A pure function of the series, used by every consumer.
 //
 //   Verdict v = judge(samples, {.limit_bytes = 16e9});
 //   if (v.kind == Kind::leak) fmt::print("{}\n", v.sentence);
@@ -50,7 +50,7 @@ struct Spikes {
 struct Verdict {
   Kind kind = Kind::undecided;
   bool growing = false;                // the floor rises now, whether or not that is a leak
-  double rate = 0;                     // bytes a second since onset; the best estimate whatever the kind
+  double rate = 0;                     // bytes per second since the onset; the best estimate for every kind
   double rate_low = 0, rate_high = 0;  // 95 % interval
   double ruled_out_rate = 0;           // growth above this rate would have been seen
   double floor_start = 0, floor_end = 0;
@@ -70,7 +70,7 @@ struct Verdict {
 
 Verdict judge(std::span<const Sample> samples, const Options& options = {});
 
-// The same judgement while samples arrive. Memory is bounded whatever the run's length; looks are taken at
+// The same judgement while samples arrive. Memory is bounded for any length of run; evaluations are made at
 // geometric times and a leak is called only when several looks in a row say so and the rise has lasted, so
 // looking often does not raise false alarms.
 class OnlineVerdict {

@@ -16,17 +16,16 @@ std::string estimated(const observe::Snapshot& snapshot) {
 
 }  // namespace
 
-std::string live_line(const observe::Snapshot& snapshot, const Progress& progress) {
-  size_t living = size_t(std::count_if(snapshot.processes.begin(), snapshot.processes.end(),
-                                       [](auto& p) { return !p.zombie(); }));
+std::string live_line(const observe::Snapshot& snapshot, const Reached& reached) {
+  const size_t living = snapshot.living();
   std::string line =
       fmt::format("{:>7}  {}{} in {} process{}", format_duration(snapshot.time), estimated(snapshot),
                   format_bytes(snapshot.bytes), living, living == 1 ? "" : "es");
   if (living > 1) line += fmt::format(" (RSS {})", format_bytes(snapshot.rss));
   if (snapshot.gpu) line += fmt::format(", GPU {}", format_bytes(snapshot.gpu));
-  if (progress.step)
-    line += fmt::format(", step {}", format_count(uint64_t(std::max<int64_t>(*progress.step, 0))));
-  if (!progress.phase.empty()) line += fmt::format(", phase {}", escape(progress.phase));
+  if (reached.step)
+    line += fmt::format(", step {}", format_count(uint64_t(std::max<int64_t>(*reached.step, 0))));
+  if (!reached.phase.empty()) line += fmt::format(", phase {}", escape(reached.phase));
   line += fmt::format(", {} available", format_bytes(snapshot.system.available));
   if (snapshot.system.limit) line += fmt::format(" (limit {})", format_bytes(snapshot.system.limit->bytes));
   if (snapshot.system.pressure && snapshot.system.pressure->some10 >= 1)

@@ -1,18 +1,13 @@
-// A watch in one line, for where there is no terminal to draw on.
+// A watch in one line, for output that is not a terminal.
 #pragma once
-#include <optional>
 #include <string>
 
 #include "observe/process.hpp"
+#include "watch/step_track.hpp"
 
 namespace plimsoll::watch {
 
-struct Progress {
-  std::optional<int64_t> step;
-  std::string phase;
-};
-
 // Time, memory, processes, step, what is left.
-std::string live_line(const observe::Snapshot& snapshot, const Progress& progress);
+std::string live_line(const observe::Snapshot& snapshot, const Reached& reached);
 
 }  // namespace plimsoll::watch

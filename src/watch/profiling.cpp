@@ -1,9 +1,9 @@
 #include "watch/profiling.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <filesystem>
+
+#include "platform/clock.hpp"
 
 namespace plimsoll::watch {
 namespace {
@@ -12,12 +12,6 @@ std::string folder_of(const std::string& out) {
   if (out.empty()) return {};
   const std::string parent = std::filesystem::path(out).parent_path().string();
   return parent.empty() ? "." : parent;
-}
-
-double seconds_now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
 }  // namespace
@@ -32,7 +26,7 @@ void Profiling::sample(const observe::Snapshot& snapshot) {
 
 // smaps costs the kernel a walk over the page tables: at most two percent of the time are spent on it.
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
-  const double begin = seconds_now();
+  const double begin = platform::monotonic_seconds();
   heap::SmapsClassifier classifier;
   size_t read = 0;
   for (const observe::Process& process : snapshot.processes) {
@@ -40,7 +34,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
     read += files_.each_line(process.id.pid, "smaps",
                              [&](std::string_view line) { classifier.add_line(line); }) == proc::Read::ok;
   }
-  next_memory_ = snapshot.time + std::max(1.0, 50 * (seconds_now() - begin));
+  next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::monotonic_seconds() - begin));
   if (read == 0 || classifier.classes().sum() == 0) return;
   uint64_t live = 0;
   for (const auto& process : collector_.processes())

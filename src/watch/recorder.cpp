@@ -37,51 +37,56 @@ void Recorder::snapshot(const observe::Snapshot& snapshot, std::optional<int64_t
                  .pss_interpolated = !snapshot.pss_measured};
   if (snapshot.system.pressure) tree.pressure = snapshot.system.pressure->some10;
   record_.memory(tree);
-  for (const observe::Process& process : snapshot.processes) {
-    if (process.zombie()) continue;
-    auto [at, fresh] = written_.try_emplace(process.id);
-    Written& written = at->second;
-    if (fresh) {
-      // Short-lived processes would fill the file: a row is made when a process is seen for the second time.
-      written.row = -1;
-      written.rss = process.rss;
-      continue;
-    }
-    // A program that has become another by exec goes on as a row of its own.
-    if (written.row >= 0 && written.name != process.name) {
-      record_.process_ended(written.row, snapshot.time);
-      written.row = -1;
-    }
-    if (written.row < 0) {
-      written.name = process.name;
-      int64_t parent = unknown_count;
-      for (const auto& [id, other] : written_)
-        if (id.pid == process.parent && other.row >= 0) parent = other.row;
-      written.row = record_.process({.pid = process.id.pid,
-                                     .start_time = int64_t(process.id.start_ticks),
-                                     .parent = parent,
-                                     .first_seen = process.first_seen,
-                                     .name = escape(process.name),
-                                     .arguments = process.command,
-                                     .role = {}});
-    } else if (!moved(process.rss, written.rss) && !moved(process.footprint(), written.pss) &&
-               snapshot.time - written.time < still_seconds) {
-      continue;
-    }
-    written.rss = process.rss, written.pss = process.footprint(), written.time = snapshot.time;
-    record_.process_sample({.process = written.row,
-                            .time = snapshot.time,
-                            .rss = int64_t(process.rss),
-                            .pss = int64_t(process.pss),
-                            .private_bytes = int64_t(process.private_bytes),
-                            .shared = int64_t(process.shared),
-                            .swap = int64_t(process.swap),
-                            .threads = process.threads,
-                            .descriptors = process.descriptors,
-                            .cpu = process.cpu_seconds,
-                            .gpu = process.gpu ? int64_t(process.gpu) : unknown_count,
-                            .pss_interpolated = !process.pss_measured});
+  for (const observe::Process& process : snapshot.processes)
+    if (!process.zombie()) write(process, snapshot.time);
+}
+
+void Recorder::write(const observe::Process& process, double time) {
+  auto [at, fresh] = written_.try_emplace(process.id);
+  Written& written = at->second;
+  if (fresh) {
+    // Short-lived processes would fill the file: a row is made when a process is seen for the second time.
+    written.row = -1;
+    written.rss = process.rss;
+    return;
   }
+  // A program that has become another by exec goes on as a row of its own.
+  if (written.row >= 0 && written.name != process.name) {
+    record_.process_ended(written.row, time);
+    written.row = -1;
+  }
+  if (written.row < 0)
+    introduce(process, written);
+  else if (!moved(process.rss, written.rss) && !moved(process.footprint(), written.bytes) &&
+           time - written.time < still_seconds)
+    return;
+  written.rss = process.rss, written.bytes = process.footprint(), written.time = time;
+  record_.process_sample({.process = written.row,
+                          .time = time,
+                          .rss = int64_t(process.rss),
+                          .pss = int64_t(process.pss),
+                          .private_bytes = int64_t(process.private_bytes),
+                          .shared = int64_t(process.shared),
+                          .swap = int64_t(process.swap),
+                          .threads = process.threads,
+                          .descriptors = process.descriptors,
+                          .cpu = process.cpu_seconds,
+                          .gpu = process.gpu ? int64_t(process.gpu) : unknown_count,
+                          .pss_interpolated = !process.pss_measured});
+}
+
+void Recorder::introduce(const observe::Process& process, Written& written) {
+  written.name = process.name;
+  int64_t parent = unknown_count;
+  for (const auto& [id, other] : written_)
+    if (id.pid == process.parent && other.row >= 0) parent = other.row;
+  written.row = record_.process({.pid = process.id.pid,
+                                 .start_time = int64_t(process.id.start_ticks),
+                                 .parent = parent,
+                                 .first_seen = process.first_seen,
+                                 .name = escape(process.name),
+                                 .arguments = process.command,
+                                 .role = {}});
 }
 
 void Recorder::sites(const diagnose::SiteReport& report, double time) {

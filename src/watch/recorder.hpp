@@ -1,4 +1,4 @@
-// Writes a watch into a run file: the tree at every sample, a process when it changed or a while has passed.
+// Records a watch to a run file: the tree at every sample, and a process when it has changed or after a while.
 #pragma once
 #include <map>
 #include <optional>
@@ -30,10 +30,13 @@ class Recorder {
  private:
   struct Written {
     int64_t row = 0;
-    uint64_t rss = 0, pss = 0;
+    uint64_t rss = 0, bytes = 0;
     double time = -1e9;
     std::string name;
   };
+  void write(const observe::Process& process, double time);
+  void introduce(const observe::Process& process, Written& written);
+
   RunRecord record_;
   std::map<proc::ProcessId, Written> written_;
 };

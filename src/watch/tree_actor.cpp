@@ -1,22 +1,21 @@
 #include "watch/tree_actor.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cerrno>
 
 #include "base/units.hpp"
+#include "platform/child.hpp"
 
 namespace plimsoll::watch {
 namespace {
 
 constexpr double between_passes = 0.05;  // seconds, while a pause lasts
 constexpr double settling_time = 1;      // for the kernel to take back what the ended one held
-constexpr double between_choices = 10;   // where nobody could be stopped
+constexpr double between_choices = 10;   // when no process could be stopped
 
 }  // namespace
 
-TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, GuardLog& log,
+TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, ActionLog& log,
                      const Options& options)
     : files_(files), sampler_(sampler), log_(log), options_(options), pause_(files, sampler.tree()) {
   spared_.reserve(1024);
@@ -37,12 +36,12 @@ void TreeActor::pause(double now, const guard::Decision& decision) {
     return;
   }
   const TreePause::Result result = pause_.stop_all();  // first the deed, then the word
-  GuardAction* action = log_.add(now, decision, "SIGSTOP", 0);
+  TreeAction* action = log_.add(now, decision, "SIGSTOP", 0);
   std::array<char, 160> text;
   write_to(text, "{} process{} stopped in {} passes", result.stopped, result.stopped == 1 ? "" : "es",
            result.passes);
   if (result.denied)
-    write_to(text, "{} stopped; {} belong to others and may not be signalled: run as their user or as root",
+    write_to(text, "{} stopped; {} belong to other users and cannot be signalled: run as their user or as root",
              result.stopped, result.denied);
   else if (!result.complete)
     write_to(text, "{} stopped, but new ones appear faster than they can be stopped", result.stopped);
@@ -85,7 +84,7 @@ void TreeActor::choose(double now, const guard::Decision& decision) {
   phase_ = Phase::none;
   next_choice_ = now + between_choices;
   if (!process) {
-    log_.say(now, "stop", "there is no process left that may be stopped");
+    log_.say(now, "stop", "there is no process left that can be stopped");
     pause_.continue_all();
     return;
   }
@@ -99,7 +98,7 @@ void TreeActor::choose(double now, const guard::Decision& decision) {
   if (error) {
     log_.effect(action_, now,
                 error == EPERM ? "not done: it belongs to another user; run as that user or as root"
-                               : "not done: it has ended meanwhile");
+                               : "not done: it has already ended");
     if (error == EPERM && spared_.size() < spared_.capacity()) spared_.push_back(victim_);
     pause_.continue_all();
     next_choice_ = now + (error == EPERM ? 1 : 0);
@@ -137,7 +136,7 @@ void TreeActor::watch_grace(double now, const guard::Decision& decision) {
   if (late)
     write_to(why.text, "it has not ended within {} of SIGTERM", format_duration(options_.grace));
   else
-    write_to(why.text, "it grew on after SIGTERM: {} of {} used", format_bytes(decision.used),
+    write_to(why.text, "it continued to grow after SIGTERM: {} of {} used", format_bytes(decision.used),
              format_bytes(decision.limit));
   why.level = guard::Level::stop;
   action_ = log_.add(now, why, "SIGKILL", victim_.pid);
@@ -148,7 +147,7 @@ void TreeActor::settle(double now, const guard::Decision& decision) {
   if (!relieved && now - settled_ < settling_time) return;
   std::array<char, 160> text;
   if (decision.limit == limit_then_)
-    write_to(text, "process {} ended after {}, {} came free", victim_.pid, format_duration(settled_ - asked_),
+    write_to(text, "process {} ended after {}, {} freed", victim_.pid, format_duration(settled_ - asked_),
              format_bytes(used_then_ - std::min(used_then_, decision.used)));
   else  // another limit is the nearest now
     write_to(text, "process {} ended after {}", victim_.pid, format_duration(settled_ - asked_));

@@ -1,12 +1,12 @@
-// Does to a process tree what the guard decides: stops it for a while, lets it go on, ends the process that
-// grows. Each action is logged, and what came of it.
+// Carries out the decisions of the guard on a process tree: pauses it, continues it, ends the process that
+// grows. Each action and its effect are logged.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "diagnose/growers.hpp"
 #include "observe/sampler.hpp"
-#include "watch/guard_log.hpp"
+#include "watch/action_log.hpp"
 #include "watch/tree_pause.hpp"
 
 namespace plimsoll::watch {
@@ -17,7 +17,7 @@ class TreeActor {
     double grace = 10;  // seconds between SIGTERM and SIGKILL
     bool dry_run = false;
   };
-  TreeActor(const proc::Files& files, observe::Sampler& sampler, GuardLog& log, const Options& options);
+  TreeActor(const proc::Files& files, observe::Sampler& sampler, ActionLog& log, const Options& options);
 
   // After every sample of the tree.
   void see(const observe::Snapshot& snapshot);
@@ -28,7 +28,7 @@ class TreeActor {
   void advance(double now, const guard::Decision& decision);
   // The tree has ended: says what came of what was under way.
   void conclude(double now);
-  // An end was asked for: everybody runs again, and nobody is paused from now on.
+  // Termination was requested: all processes are continued, and none is paused from now on.
   void release();
 
   bool busy() const { return paused_ || phase_ != Phase::none; }
@@ -44,7 +44,7 @@ class TreeActor {
 
   const proc::Files& files_;
   observe::Sampler& sampler_;
-  GuardLog& log_;
+  ActionLog& log_;
   Options options_;
   diagnose::Growers growers_;
   TreePause pause_;
@@ -54,7 +54,7 @@ class TreeActor {
 
   Phase phase_ = Phase::none;
   proc::ProcessId victim_;
-  GuardAction* action_ = nullptr;
+  TreeAction* action_ = nullptr;
   double asked_ = 0, settled_ = 0, next_choice_ = 0;
   uint64_t used_then_ = 0, limit_then_ = 0;
   bool killed_ = false;

@@ -1,9 +1,9 @@
 #include "watch/tree_pause.hpp"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <cerrno>
+
+#include "platform/child.hpp"
 
 namespace plimsoll::watch {
 namespace {
@@ -48,7 +48,7 @@ int TreePause::stop(const proc::ProcessId& id) {
   return error;
 }
 
-// Whether somebody was found who had not been stopped yet.
+// Whether a process was found that had not been stopped yet.
 bool TreePause::pass(Result& result) {
   const auto& members = tree_.scan();
   order_.clear();

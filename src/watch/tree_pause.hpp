@@ -16,10 +16,10 @@ class TreePause {
     size_t stopped = 0;  // in all, by us
     size_t denied = 0;   // that we may not signal
     size_t passes = 0;
-    bool complete = false;  // a pass found nobody new
+    bool complete = false;  // a pass found no new process
   };
   // Those stopped by others before stay theirs: they are not continued afterwards. Call again while the
-  // pause lasts, for what somebody else has continued.
+  // pause lasts, for processes that something else has continued.
   Result stop_all();
   // Parents first.
   void continue_all();

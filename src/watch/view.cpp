@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "diagnose/judgement.hpp"
 #include "live/terminal.hpp"
+#include "watch/live_line.hpp"
 
 namespace plimsoll::watch {
 namespace {
@@ -106,7 +107,7 @@ std::string sparkline(const verdict::Series& series, int width, bool unicode) {
 std::string watch_view(const WatchView& view, const ViewStyle& style) {
   const double now = view.snapshot.time;
   const bool narrow = style.columns < 60;
-  std::vector<std::string> lines{live_line(view.snapshot, view.progress), summary(view, style, now)};
+  std::vector<std::string> lines{live_line(view.snapshot, view.reached), summary(view, style, now)};
   const size_t room = size_t(std::max(style.rows - 4, 1)), all = view.snapshot.processes.size();
   const int spark_width = narrow ? 6 : 12;
   lines.push_back(fmt::format("{}{:>7} {:>9} {:>13} {:<{}} {}{}{}", style.colour ? dim : "", "PID", "memory",

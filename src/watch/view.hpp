@@ -6,7 +6,7 @@
 #include "diagnose/roles.hpp"
 #include "observe/process.hpp"
 #include "verdict/verdict.hpp"
-#include "watch/live_line.hpp"
+#include "watch/step_track.hpp"
 
 namespace plimsoll::watch {
 
@@ -16,7 +16,7 @@ struct WatchView {
   const diagnose::History& history;
   const verdict::Series& tree;
   const verdict::Verdict* verdict = nullptr;  // as far as is known
-  Progress progress = {};
+  Reached reached = {};
   std::string guard = {};  // its level in a word; empty: no guard
 };
 

@@ -1,4 +1,4 @@
-// `plimsoll watch`: launches or attaches, samples until the end, judges.
+// `plimsoll watch`: launches or attaches to a program, samples it until the end, and judges it.
 #pragma once
 #include <optional>
 #include <string>

@@ -106,5 +106,30 @@ TEST_F(File, AFolderIsLockedOnce) {
   EXPECT_THROW(Folder(folder / "missing"), InputError);
 }
 
+TEST_F(File, GrowsByWholePieces) {
+  AppendFile file;
+  ASSERT_EQ(file.open(folder / "lines"), 0);
+  EXPECT_EQ(file.last('x'), 'x') << "empty";
+  ASSERT_EQ(file.append("one\n", 4), 0);
+  ASSERT_EQ(file.append("tw", 2), 0);
+  EXPECT_EQ(file.last('x'), 'w');
+  AppendFile again;
+  ASSERT_EQ(again.open(folder / "lines"), 0);
+  ASSERT_EQ(again.append("o\n", 2), 0);
+  EXPECT_EQ(read_file(folder / "lines", 100), "one\ntwo\n");
+  EXPECT_EQ(AppendFile().open(folder / "no" / "lines"), ENOENT);
+  EXPECT_EQ(AppendFile().create(folder / "lines"), EEXIST);
+  EXPECT_EQ(AppendFile().create(folder / "fresh"), 0);
+}
+
+TEST_F(File, MayBeWrittenOrNot) {
+  EXPECT_EQ(may_write(folder), 0);
+  EXPECT_EQ(may_write(folder / "nothing"), ENOENT);
+  const auto fresh = make_temporary_folder(folder / "fresh-");
+  EXPECT_TRUE(std::filesystem::is_directory(fresh));
+  EXPECT_EQ(std::filesystem::status(fresh).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_THROW(make_temporary_folder(folder / "no" / "fresh-"), Error);
+}
+
 }  // namespace
 }  // namespace plimsoll

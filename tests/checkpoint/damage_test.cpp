@@ -120,7 +120,7 @@ TEST_F(Damage, WhenNothingIsWholeTheNewestIsNamed) {
   for (const char* step : {"step-000010", "step-000020"})
     std::filesystem::resize_file(run.path / step / model_name, 100);
   std::string words = refusal([&] { newest_whole(resolve(run.path)); });
-  EXPECT_NE(words.find("none of 2 checkpoints is whole"), std::string::npos) << words;
+  EXPECT_NE(words.find("none of 2 checkpoints is intact"), std::string::npos) << words;
   EXPECT_NE(words.find("step-000020/model.safetensors"), std::string::npos) << words;
 }
 

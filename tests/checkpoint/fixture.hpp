@@ -66,7 +66,7 @@ class Weights {
     return static_cast<float>(step) + static_cast<float>(i % 977) / 1024;
   }
   void add(std::vector<TensorSlot>& to, std::string name, std::vector<int64_t> shape) {
-    memory_.push_back(std::make_unique<std::vector<float>>(float_bytes(shape) / sizeof(float)));
+    memory_.push_back(std::make_unique<std::vector<float>>(tensor_bytes(shape, DType::f32) / sizeof(float)));
     to.push_back({std::move(name), std::move(shape), memory_.back()->data()});
   }
   template <typename Visit>

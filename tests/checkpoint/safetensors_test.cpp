@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <limits>
 
 #include "checkpoint/fixture.hpp"
@@ -132,7 +133,7 @@ TEST(Safetensors, HostileLengthsAreRefusedBeforeAnythingIsRead) {
   EXPECT_NE(open(file_of("{" + std::string(10'000'000, ' ') + "}", 0)).find("at most 8000000"),
             std::string::npos);
   EXPECT_EQ(open(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8)), "");
-  EXPECT_NE(open(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 7)).find("not a sound"),
+  EXPECT_NE(open(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 7)).find("not a valid"),
             std::string::npos);
 }
 
@@ -159,6 +160,38 @@ TEST(Safetensors, AForeignFileIsLoadedByNameAndRefusedByTheFirstDifference) {
   write_durably(path, file_of(R"({"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})", 8));
   EXPECT_EQ(load({{"a", {1, 2}, data}}), "");
   EXPECT_NE(data[1], 0);
+}
+
+TEST(Safetensors, EveryDtypeSurvivesTheRoundTrip) {
+  TemporaryFolder folder;
+  const auto path = folder.path / "x.safetensors";
+  const uint8_t bytes[24] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                             13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
+  std::vector<TensorView> views;
+  std::string content;
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::i32, DType::u8}) {
+    views.push_back({name_of(dtype), {2, 3}, bytes, dtype});
+    EXPECT_EQ(tensor_bytes(views.back().shape, dtype), 6 * size_of(dtype));
+    content.append(reinterpret_cast<const char*>(bytes), 6 * size_of(dtype));
+  }
+  write_durably(path, make_safetensors_header(views) + content);
+  SafetensorsFile file(path);
+  ASSERT_EQ(file.header().tensors.size(), 5u);
+  EXPECT_EQ(file.header().tensors[1].dtype, "BF16");
+  EXPECT_EQ(file.header().tensors[2].dtype, "F16");
+  EXPECT_EQ(file.header().tensors[4].bytes(), 6u);
+  uint8_t read[5][25] = {};
+  std::vector<TensorSlot> slots;
+  for (size_t i = 0; i < 5; ++i) slots.push_back({views[i].name, {2, 3}, read[i], views[i].dtype});
+  load_safetensors(path, slots);
+  for (size_t i = 0; i < 5; ++i) {
+    const size_t size = 6 * size_of(views[i].dtype);
+    EXPECT_EQ(std::memcmp(read[i], bytes, size), 0) << views[i].name;
+    EXPECT_EQ(read[i][size], 0) << views[i].name << ": more was written than the tensor has";
+  }
+  slots[1].dtype = DType::f16;
+  EXPECT_NE(refusal([&] { load_safetensors(path, slots); }).find("'bf16' is BF16, expected F16"),
+            std::string::npos);
 }
 
 }  // namespace

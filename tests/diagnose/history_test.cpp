@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
@@ -26,22 +25,6 @@ observe::Process process(int pid, int parent, const char* name, uint64_t bytes, 
   return p;
 }
 
-RC_GTEST_PROP(Series, KeepsEveryExtremeInFixedMemory, (const std::vector<uint32_t>& values)) {
-  verdict::Series series(16);
-  for (size_t i = 0; i < values.size(); ++i) series.add(double(i), values[i]);
-  RC_ASSERT(series.size() <= 16u);
-  RC_ASSERT(series.values() == values.size());
-  if (values.empty()) return;
-  uint64_t low = UINT64_MAX, high = 0;
-  for (size_t i = 0; i < series.size(); ++i) {
-    low = std::min(low, series[i].low), high = std::max(high, series[i].high);
-    if (i > 0) RC_ASSERT(series[i].begin > series[i - 1].end);
-  }
-  RC_ASSERT(low == *std::min_element(values.begin(), values.end()));
-  RC_ASSERT(high == *std::max_element(values.begin(), values.end()));
-  RC_ASSERT(series[series.size() - 1].end == float(values.size() - 1));
-}
-
 // The case everybody has: a wrapper, the server, its twenty workers, and compilers that come and go.
 TEST(Roles, ToldByBehaviour) {
   History history;
@@ -57,9 +40,9 @@ TEST(Roles, ToldByBehaviour) {
     history.add(now);
   }
   Roles roles = find_roles(history);
-  EXPECT_EQ(roles.role.at({10, 100}), Role::wrapper);
-  EXPECT_EQ(roles.role.at({11, 100}), Role::main);
-  for (int w = 0; w < 20; ++w) EXPECT_EQ(roles.role.at({20 + w, 100}), Role::worker);
+  EXPECT_EQ(roles.role.at({10, 100}), ProcessRole::wrapper);
+  EXPECT_EQ(roles.role.at({11, 100}), ProcessRole::main);
+  for (int w = 0; w < 20; ++w) EXPECT_EQ(roles.role.at({20 + w, 100}), ProcessRole::worker);
   ASSERT_EQ(roles.pools.size(), 1u);
   EXPECT_EQ(roles.pools[0].explanation, "worker pool: 20 x ~400 MB, sharing 310 MB each, stable");
   EXPECT_GE(history.short_lived(), 90u);
@@ -77,7 +60,7 @@ TEST(Roles, OneRankADeviceIsAPoolUnderAWrapper) {
     history.add(now);
   }
   Roles roles = find_roles(history);
-  EXPECT_EQ(roles.role.at({10, 100}), Role::wrapper);
+  EXPECT_EQ(roles.role.at({10, 100}), ProcessRole::wrapper);
   EXPECT_EQ(roles.pools.size(), 1u);
 }
 
@@ -93,8 +76,8 @@ TEST(Roles, UnlikeSiblingsAreNoPool) {
   }
   Roles roles = find_roles(history);
   EXPECT_TRUE(roles.pools.empty());
-  EXPECT_EQ(roles.role.at({11, 100}), Role::main);
-  EXPECT_EQ(roles.role.at({12, 100}), Role::other);
+  EXPECT_EQ(roles.role.at({11, 100}), ProcessRole::main);
+  EXPECT_EQ(roles.role.at({12, 100}), ProcessRole::other);
 }
 
 // Ten thousand children that come and go cost no memory in the end.

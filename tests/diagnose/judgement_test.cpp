@@ -51,7 +51,7 @@ TEST(Judgement, NamesTheMainProcessUnderItsSpikes) {
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   ASSERT_TRUE(found.culprit);
   EXPECT_EQ(found.culprit->id.pid, 11);
-  EXPECT_EQ(found.culprit->role, Role::main);
+  EXPECT_EQ(found.culprit->role, ProcessRole::main);
   EXPECT_GT(found.culprit->share, 0.9);
   EXPECT_NEAR(found.verdict.rate, 0.5e6, 0.1e6);
 }
@@ -68,7 +68,7 @@ TEST(Judgement, OneOfTwentyWorkers) {
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   EXPECT_EQ(found.culprit->id.pid, 27);
   EXPECT_FALSE(found.culprit->pool);
-  EXPECT_EQ(found.culprit->role, Role::worker);
+  EXPECT_EQ(found.culprit->role, ProcessRole::worker);
 }
 
 TEST(Judgement, AllOfThemTogether) {

@@ -86,19 +86,5 @@ TEST(RecordedRun, RefusesWhatIsNone) {
   EXPECT_THROW(read_run(empty.string()), InputError);
 }
 
-TEST(StepMarks, StaysBoundedAndKeepsBothEnds) {
-  verdict::StepMarks marks;
-  for (int i = 0; i < 1'000'000; ++i) marks.see(i * .5, i);
-  EXPECT_LE(marks.marks().size(), 4096u);
-  EXPECT_EQ(marks.marks().front().step, 0);
-  EXPECT_EQ(marks.marks().back().step, 999'999);
-  for (size_t i = 1; i < marks.marks().size(); ++i) {
-    ASSERT_LT(marks.marks()[i - 1].step, marks.marks()[i].step);
-    ASSERT_EQ(marks.marks()[i].time, marks.marks()[i].step * .5);
-  }
-  marks.see(600'000, 3);
-  EXPECT_EQ(marks.marks().size(), 1u) << "a count begun anew";
-}
-
 }  // namespace
 }  // namespace plimsoll::diagnose

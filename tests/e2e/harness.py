@@ -123,7 +123,7 @@ def saving(folder):
 
 
 def same_checkpoint(one, other, step):
-    """Model and optimiser are the same to the byte."""
+    """Model and optimizer are the same to the byte."""
     for name in ("model.safetensors", "optimizer.safetensors"):
         a, b = (Path(run_folder, f"step-{step:06}", name).read_bytes() for run_folder in (one, other))
         assert a == b, f"{name} of step {step} differs between {one} and {other}"

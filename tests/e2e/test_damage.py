@@ -7,7 +7,7 @@ import struct
 from harness import *
 
 random.seed(11)
-NAMED = re.compile("is damaged|cannot read|not a sound")
+NAMED = re.compile("is damaged|cannot read|not a valid")
 
 
 def hostile_headers():
@@ -124,6 +124,6 @@ with Temporary() as place:
     newest = fresh()
     (at / "run" / "run.db").write_bytes(b"not a database" * 100)
     ended = run(at, "train", "--resume", "run", "--json", "--iterations", 40, expect=None)
-    assert ended.code == 0 and "run.db is not a run file" in ended.err and "put aside" in ended.err, ended
+    assert ended.code == 0 and "run.db is not a run file" in ended.err and "was renamed" in ended.err, ended
     assert (at / "run" / "run.db.damaged").read_bytes().startswith(b"not a database")
     same_checkpoint(at / "whole", at / "run", 40)

@@ -85,7 +85,7 @@ def test_a_hook_and_a_listener():
     done = guard("--json", "--limit", "120MB", "--hook", f'echo "$PLIMSOLL_GUARD_LEVEL" >> {BASE}/hook', "--", PYTHON, "-c", listener)
     found = report(done)
     asked = [action for action in found["actions"] if action["action"] == "asked to shrink"]
-    assert asked and "90.0 MB given back" in asked[0]["effect"], found
+    assert asked and "90.0 MB released" in asked[0]["effect"], found
     assert not found["stopped"] and "SIGSTOP" not in actions(found), found
     assert "shrink" in (BASE / "hook").read_text().split()
 

@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     for (const SafetensorsEntry& tensor : header.tensors) {
       if (tensor.begin != reached || tensor.end < tensor.begin) std::abort();
       reached = tensor.end;
-      if (tensor.dtype == "F32" && float_bytes(tensor.shape) != tensor.bytes()) std::abort();
+      if (tensor.dtype == "F32" && tensor_bytes(tensor.shape, DType::f32) != tensor.bytes()) std::abort();
     }
     if (reached != data_bytes) std::abort();
   } catch (const InputError& error) {

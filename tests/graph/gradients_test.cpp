@@ -105,11 +105,24 @@ TEST_P(OpGradient, Linear) {
 TEST_P(OpGradient, LayerNorm) { check(ops::layernorm(), {{{{70, 11}}}, {{{11}}}, {{{11}}}}); }
 TEST_P(OpGradient, Gelu) { check(ops::gelu(), {{{{13, 7}}, 2}}); }
 TEST_P(OpGradient, Attention) {
-  check(ops::attention(2, 9, 2), {{{{18, 24}}}});
-  check(ops::attention(1, 37, 1), {{{{37, 30}}}});
+  for (bool causal : {true, false}) {
+    check(ops::attention({.B = 2, .T = 9, .heads = 2, .causal = causal}),
+          {{{{18, 8}}}, {{{18, 8}}}, {{{18, 8}}}});
+    check(ops::attention({.B = 1, .T = 37, .heads = 1, .causal = causal}),
+          {{{{37, 10}}}, {{{37, 10}}}, {{{37, 10}}}});
+  }
+}
+TEST_P(OpGradient, GroupedQueryAttention) {
+  for (bool causal : {true, false}) {
+    check(ops::attention({.B = 2, .T = 9, .heads = 6, .kv_heads = 2, .causal = causal}),
+          {{{{18, 24}}}, {{{18, 8}}}, {{{18, 8}}}});
+    check(ops::attention({.B = 1, .T = 31, .heads = 3, .kv_heads = 1, .causal = causal}),
+          {{{{31, 15}}}, {{{31, 5}}}, {{{31, 5}}}});
+  }
 }
 TEST_P(OpGradient, AttentionWithDropout) {
-  check(ops::attention(2, 9, 2, {.rate = .3f, .site = 3, .micro_rows = 18}), {{{{18, 24}}}});
+  check(ops::attention({.B = 2, .T = 9, .heads = 4, .kv_heads = 2, .dropout = {.3f, 3, 18}}),
+        {{{{18, 16}}}, {{{18, 8}}}, {{{18, 8}}}});
 }
 TEST_P(OpGradient, Dropout) {
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, false), {{{{6, 20}}}});
@@ -117,6 +130,7 @@ TEST_P(OpGradient, Dropout) {
 }
 TEST_P(OpGradient, Embedding) {
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}});
+  check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}});
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryTable, OpGradient,

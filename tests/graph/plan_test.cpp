@@ -84,6 +84,7 @@ TEST(Plan, LanesShareNothingTheyWrite) {
   list.loop_end = list.nodes().size();
   list.repeats = 4;
   list.lanes = 3;
+  list.emit_into(ops::reduce_lanes(), {z}, {z}, "reduction");
   list.emit(ops::add(), {z, z}, "after");
   Plan plan = make_plan(graph, 1);
   EXPECT_EQ(find_overlap(graph, plan), "");
@@ -96,6 +97,45 @@ TEST(Plan, LanesShareNothingTheyWrite) {
   EXPECT_NE(find_overlap(graph, plan), "");
 }
 
+TEST(Plan, WhatLanesHandOnMustBeAddedUp) {
+  Graph graph;
+  List& list = graph.list("loop");
+  const ValueId x = graph.value("x", {{64}}, Role::input, Keep::from_start);
+  const ValueId y = list.emit(ops::add(), {x, x}, "y")[0];
+  list.loop_end = 1;
+  list.repeats = list.lanes = 2;
+  list.emit(ops::add(), {y, y}, "after");
+  EXPECT_THROW(make_plan(graph, 1), Error);
+}
+
+TEST(Plan, BytesFollowFromTheDtype) {
+  Graph graph;
+  List& list = graph.list("l");
+  const ValueId w = graph.value("w", {{64, 32}, DType::bf16}, Role::parameter, Keep::forever);
+  graph.freeze(w);
+  graph.value("staging", {{100}, DType::u8}, Role::scratch, Keep::forever);
+  const ValueId x = graph.value("x", {{4, 64}}, Role::input, Keep::from_start);
+  list.emit(ops::linear({.bias = false}), {x, w}, "y");
+  const Plan plan = make_plan(graph, 1);
+  EXPECT_EQ(plan.persistent, 64 * 32 * 2 + 128u);
+  EXPECT_EQ(plan.by_dtype[size_t(DType::bf16)], 64 * 32 * 2u);
+  EXPECT_EQ(plan.by_dtype[size_t(DType::u8)], 128u);
+  uint64_t sum = 0;
+  for (uint64_t bytes : plan.by_dtype) sum += bytes;
+  EXPECT_EQ(sum, plan.lower_bound);
+  EXPECT_NE(plan_svg(graph, plan).find("w bf16[64, 32]"), std::string::npos);
+}
+
+TEST(Graph, ColumnsAreRefusedByOpsThatNeedWholeRows) {
+  Graph graph;
+  List& list = graph.list("l");
+  const ValueId x = graph.value("x", {{4, 12}}, Role::input, Keep::from_start);
+  const ValueId part = graph.columns(x, 4, 4, "part");
+  EXPECT_THROW(list.emit(ops::gelu(), {part}, "y"), Error);
+  EXPECT_THROW(graph.columns(x, 10, 4, "beyond"), Error);
+  EXPECT_NO_THROW(list.emit(ops::attention({.B = 1, .T = 4, .heads = 2}), {part, part, part}, "a"));
+}
+
 // Random lists of mixed sizes, fan-out and in-place ops.
 RC_GTEST_PROP(Plan, NeverOverlapsAndStaysNearTheBound, ()) {
   Graph graph;
@@ -104,8 +144,15 @@ RC_GTEST_PROP(Plan, NeverOverlapsAndStaysNearTheBound, ()) {
   const int inputs = *rc::gen::inRange(1, 4);
   for (int i = 0; i < inputs; ++i)
     values.push_back(graph.value("in", {{*rc::gen::inRange(1, 2000)}}, Role::input, Keep::from_start));
-  const int nodes = *rc::gen::inRange(1, 60);
+  const int nodes = *rc::gen::inRange(1, 60), loop = *rc::gen::inRange(0, nodes + 1);
+  list.repeats = *rc::gen::inRange(1, 5);
+  list.lanes = *rc::gen::inRange(1, list.repeats + 1);
   for (int i = 0; i < nodes; ++i) {
+    if (i == loop) {
+      list.loop_end = list.nodes().size();
+      const std::vector<ValueId> handed(values.begin() + inputs, values.end());
+      if (list.lanes > 1 && !handed.empty()) list.emit_into(ops::reduce_lanes(), handed, handed, "reduction");
+    }
     const ValueId x =
         values[size_t(*rc::gen::inRange<int>(std::max(0, int(values.size()) - 6), int(values.size())))];
     const auto op = *rc::gen::element(0, 1, 2);
@@ -118,9 +165,7 @@ RC_GTEST_PROP(Plan, NeverOverlapsAndStaysNearTheBound, ()) {
       values.push_back(op ? list.emit(ops::gelu(), {x}, "gelu")[0] : list.emit(ops::add(), {x, x}, "add")[0]);
     }
   }
-  list.loop_end = size_t(*rc::gen::inRange(0, nodes + 1));
-  list.repeats = *rc::gen::inRange(1, 5);
-  list.lanes = *rc::gen::inRange(1, list.repeats + 1);
+  if (loop == nodes) list.loop_end = list.nodes().size();
   const Plan plan = make_plan(graph, 2);
   RC_ASSERT(find_overlap(graph, plan) == "");
   RC_ASSERT(plan.total >= plan.lower_bound);

@@ -2,11 +2,13 @@
 // sizes.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <vector>
 
 #include "base/random.hpp"
 #include "kernels/table.hpp"
+#include "tensor/half.hpp"
 
 namespace plimsoll::kernels {
 namespace {
@@ -67,6 +69,62 @@ TEST_P(Fast, GemmEveryLayoutAndEdge) {
         }
 }
 
+// A weight stored in half precision gives the bits of the product with the same weight widened first.
+TEST_P(Fast, GemmWidensItsWeightBitForBit) {
+  std::vector<float> scratch(gemm_scratch_floats);
+  const int64_t sizes[][3] = {{1, 1, 1},    {1, 40, 33},  {1, 300, 391},  {3, 31, 17},
+                              {33, 65, 40}, {64, 40, 10}, {29, 513, 391}, {97, 300, 65}};
+  for (auto [m, n, k] : sizes)
+    for (bool tb : {false, true})
+      for (DType dtype : {DType::bf16, DType::f16})
+        for (int extras : {0, 3}) {
+          const auto a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), addend = noise(m * n, 4);
+          std::vector<uint16_t> half(b.size());
+          std::vector<float> wide(b.size()), c = noise(m * n, 5), d = c;
+          for (size_t i = 0; i < b.size(); ++i) {
+            narrow(b[i], half.data(), dtype, int64_t(i));
+            wide[i] = widened(half.data(), dtype, int64_t(i));
+          }
+          Gemm g{.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a.data(),
+                 .a_row = k,
+                 .b = half.data(),
+                 .b_type = dtype,
+                 .b_row = tb ? 1 : n,
+                 .b_col = tb ? k : 1,
+                 .c = c.data(),
+                 .c_row = n,
+                 .bias = extras ? bias.data() : nullptr,
+                 .addend = extras ? addend.data() : nullptr,
+                 .addend_row = n,
+                 .accumulate = extras == 3};
+          fast.gemm(g, scratch.data());
+          g.b = wide.data();
+          g.b_type = DType::f32;
+          g.c = d.data();
+          fast.gemm(g, scratch.data());
+          EXPECT_EQ(c, d) << m << "x" << n << "x" << k << " " << tb << " " << name_of(dtype);
+        }
+}
+
+TEST_P(Fast, WidensEveryHalfPrecisionNumber) {
+  std::vector<uint16_t> all(65536 + 3);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    std::vector<float> y(all.size());
+    fast.widen({int64_t(all.size()), all.data(), dtype, y.data()});
+    for (size_t i = 0; i < all.size(); ++i) {
+      const float expected = widened(all.data(), dtype, int64_t(i));
+      if (std::isnan(expected))
+        EXPECT_TRUE(std::isnan(y[i])) << name_of(dtype) << i;
+      else
+        EXPECT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(expected)) << name_of(dtype) << i;
+    }
+  }
+}
+
 TEST_P(Fast, LayerNormBothWays) {
   for (int64_t width : {1, 5, 40, 128, 130}) {
     const int64_t rows = 7;
@@ -83,6 +141,10 @@ TEST_P(Fast, LayerNormBothWays) {
                             addend.data(), dx[i].data(), partial[i].data()});
     }
     EXPECT_LT(difference(y[0], y[1]), 2e-6) << width;
+    std::vector<float> alone(x.size());  // gain and bias frozen: no sums for them, the same gradient of x
+    fast.layernorm_backward({rows, width, dy.data(), x.data(), gain.data(), mean[0].data(), rstd[0].data(),
+                             addend.data(), alone.data(), nullptr});
+    EXPECT_EQ(alone, dx[0]) << width;
     if (width > 1) {
       EXPECT_LT(difference(dx[0], dx[1]), 5e-6) << width;
       EXPECT_LT(difference(partial[0], partial[1]), 5e-6) << width;
@@ -133,50 +195,64 @@ TEST_P(Fast, ColumnSumAddSumSquares) {
   EXPECT_NEAR(fast.sum_squares({5000, a.data()}) / plain.sum_squares({5000, a.data()}), 1, 1e-6);
 }
 
-TEST_P(Fast, AttentionBothWaysWithAndWithoutDropout) {
+// Queries, keys and values with rows of their own, as columns of one value and as values of different widths.
+TEST_P(Fast, AttentionBothWaysWithAndWithoutMasks) {
   for (int64_t length : {1, 31, 33, 64, 100})
     for (int64_t width : {10, 32, 40})
-      for (bool drops : {false, true}) {
-        const int64_t stride = 3 * width + 3, out_stride = width + 1;
-        auto qkv = noise(length * stride, 1), dout = noise(length * out_stride, 2);
-        const AttentionDropout dropout =
-            drops ? AttentionDropout{7, 11, 0x40000000u, 4.f / 3} : AttentionDropout{};
-        std::vector<float> out[2], lse[2], grad[2], scratch(attention_scratch_floats(length, width));
-        for (int i = 0; i < 2; ++i) {
-          const Table& t = i ? plain : fast;
-          out[i].resize(dout.size()), lse[i].resize(size_t(length)), grad[i].resize(qkv.size());
-          t.attention({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride,
-                       out[i].data(), out_stride, lse[i].data(), dropout},
-                      scratch.data());
-          t.attention_backward({length, width, qkv.data(), qkv.data() + width, qkv.data() + 2 * width, stride,
-                                out[0].data(), dout.data(), out_stride, lse[0].data(), grad[i].data(),
-                                grad[i].data() + width, grad[i].data() + 2 * width, dropout},
-                               scratch.data());
-        }
-        EXPECT_LT(difference(out[0], out[1]), 3e-6) << length << " " << width;
-        EXPECT_LT(difference(lse[0], lse[1]), 3e-6) << length << " " << width;
-        EXPECT_LT(difference(grad[0], grad[1]), 1e-5) << length << " " << width << drops;
-      }
+      for (bool causal : {true, false})
+        for (bool drops : {false, true})
+          for (bool adds : {false, true}) {
+            const int64_t q_row = 3 * width + 3, k_row = width + 5, v_row = 2 * width, out_row = width + 1;
+            const auto q = noise(length * q_row, 1), k = noise(length * k_row, 2),
+                       v = noise(length * v_row, 3), dout = noise(length * out_row, 4);
+            const AttentionDropout dropout =
+                drops ? AttentionDropout{7, 11, 0x40000000u, 4.f / 3} : AttentionDropout{};
+            std::vector<float> out[2], lse[2], dq[2], dk[2], dv[2],
+                scratch(attention_scratch_floats(length, width));
+            for (int i = 0; i < 2; ++i) {
+              const Table& t = i ? plain : fast;
+              out[i].resize(dout.size()), lse[i].resize(size_t(length));
+              dq[i] = noise(length * q_row, 5), dk[i] = noise(length * k_row, 6),
+              dv[i] = noise(length * v_row, 7);
+              t.attention({length, width, causal, q.data(), q_row, k.data(), v.data(), k_row, v_row,
+                           out[i].data(), out_row, lse[i].data(), dropout},
+                          scratch.data());
+              t.attention_backward(
+                  {length, width,        causal,        q.data(),    q_row,   k.data(),      v.data(),
+                   k_row,  v_row,        out[0].data(), dout.data(), out_row, lse[0].data(), dq[i].data(),
+                   q_row,  dk[i].data(), dv[i].data(),  k_row,       v_row,   adds,          dropout},
+                  scratch.data());
+            }
+            const auto where = testing::Message() << length << " " << width << causal << drops << adds;
+            EXPECT_LT(difference(out[0], out[1]), 3e-6) << where;
+            EXPECT_LT(difference(lse[0], lse[1]), 3e-6) << where;
+            EXPECT_LT(difference(dq[0], dq[1]), 1e-5) << where;
+            EXPECT_LT(difference(dk[0], dk[1]), 1e-5) << where;
+            EXPECT_LT(difference(dv[0], dv[1]), 1e-5) << where;
+          }
 }
 
 TEST_P(Fast, AttentionCachedIsTheLastRowOfAttention) {
-  const int64_t length = 37, width = 40, stride = 3 * width;
-  auto qkv = noise(length * stride, 1);
+  const int64_t length = 37, width = 40, k_row = 3 * width, v_row = width + 2;
+  const auto q = noise(length * width, 1), k = noise(length * k_row, 2), v = noise(length * v_row, 3);
   std::vector<float> out(size_t(length * width)), lse(length),
       scratch(attention_scratch_floats(length, width)), last(width), scores(length);
   fast.attention({length,
                   width,
-                  qkv.data(),
-                  qkv.data() + width,
-                  qkv.data() + 2 * width,
-                  stride,
+                  true,
+                  q.data(),
+                  width,
+                  k.data(),
+                  v.data(),
+                  k_row,
+                  v_row,
                   out.data(),
                   width,
                   lse.data(),
                   {}},
                  scratch.data());
-  fast.attention_cached({length, width, qkv.data() + 36 * stride, qkv.data() + width, qkv.data() + 2 * width,
-                         stride, last.data(), scores.data()});
+  fast.attention_cached(
+      {length, width, q.data() + 36 * width, k.data(), v.data(), k_row, v_row, last.data(), scores.data()});
   for (int64_t i = 0; i < width; ++i) EXPECT_NEAR(last[size_t(i)], out[size_t(36 * width + i)], 2e-6);
 }
 

@@ -29,7 +29,7 @@ inline Plan without_sharing(const Graph& graph, Plan plan) {
   for (ValueId id = 0; id < ValueId(graph.values().size()); ++id) {
     if (graph[id].base == no_value) continue;
     const Place& base = place(graph.owner(id));
-    place(id).offset = base.offset + uint64_t(graph.owner_offset(id)) * sizeof(float);
+    place(id).offset = base.offset + graph.owner_offset(id);
     place(id).lane_stride = base.lane_stride;
   }
   return plan;
@@ -47,7 +47,7 @@ struct Session {
     executor =
         std::make_unique<Executor>(*program.graph, plan, pool, base, Executor::Options{.kernels = table});
     for (const Parameter& p : program.model->parameters())
-      initialise(*program.graph, p, seed, executor->data(p.id), 0, (*program.graph)[p.id].type.elements());
+      initialise(*program.graph, p, seed, executor->bytes(p.id), 0, (*program.graph)[p.id].type.elements());
     for (const auto* moments : {&program.first_moment, &program.second_moment})
       for (ValueId id : *moments) std::memset(executor->data(id), 0, (*program.graph)[id].type.bytes());
   }

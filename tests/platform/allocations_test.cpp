@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-// Hides a value from the optimiser, which may otherwise drop a pair of malloc and free.
+// Hides a value from the optimizer, which may otherwise drop a pair of malloc and free.
 template <typename T>
 T* keep(T* p) {
   asm volatile("" : "+r"(p) : : "memory");

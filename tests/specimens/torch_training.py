@@ -12,15 +12,15 @@ keep = sys.argv[1] == "leak"
 if keep:
     specimen.confess()
 net = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Linear(128, 8))
-optimiser = torch.optim.AdamW(net.parameters(), 1e-3)
+optimizer = torch.optim.AdamW(net.parameters(), 1e-3)
 losses = []
 run = specimen.Run(printed=True)
 for step in run:
     x = torch.randn(160, 64)
     loss = torch.nn.functional.cross_entropy(net(x), x[:, :8].argmax(1))
-    optimiser.zero_grad(set_to_none=True)
+    optimizer.zero_grad(set_to_none=True)
     loss.backward(retain_graph=keep)
-    optimiser.step()
+    optimizer.step()
     losses.append(loss if keep else loss.item())
     if step % 60 == 0:
         with torch.no_grad():

@@ -112,7 +112,7 @@ TEST(Fitting, NamesTheLineThatWouldFit) {
   EXPECT_NE(refusal(guard::Policy{}).find("--guard off"), std::string::npos) << refusal(guard::Policy{});
   EXPECT_EQ(refusal(std::nullopt), "");
   available(101'000);
-  EXPECT_NE(refusal(guard::Policy{}).find("the least"), std::string::npos) << refusal(guard::Policy{});
+  EXPECT_NE(refusal(guard::Policy{}).find("the minimum"), std::string::npos) << refusal(guard::Policy{});
   guard::Policy line;
   line.max_memory = Size{.bytes = 200'000'000};
   available(900'000);

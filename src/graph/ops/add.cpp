@@ -1,10 +1,10 @@
-// Sums gradients where two branches meet; the model's own additions are fused into linear and dropout.
+// Sums gradients where two branches meet. The model's own additions are fused into linear and dropout.
 #include "graph/ops.hpp"
 
 namespace plimsoll::ops {
 namespace {
 
-constexpr int64_t add_grain = 1024;
+constexpr int64_t grain = 1024;
 
 // a + b; takes the place of a
 class Add final : public Op {
@@ -20,11 +20,11 @@ class Add final : public Op {
     return 4. * double(in[0].elements());
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
-    return (in[0].elements() + add_grain - 1) / add_grain;
+    return (in[0].elements() + grain - 1) / grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, add_grain);
-    f.kernels->add({r.end - r.begin, f.in[0] + r.begin, f.in[1] + r.begin, f.out[0] + r.begin});
+    const Range r = split(f.in_type(0).elements(), part, parts, grain);
+    f.kernels->add({r.end - r.begin, f.in(0) + r.begin, f.in(1) + r.begin, f.out(0) + r.begin});
   }
 };
 

@@ -1,4 +1,5 @@
-// Causal self-attention over fused q, k, v; one part is a group of heads. T x T is never stored.
+// Self-attention of queries, keys and values that are three values, or columns of one; one part is a group of heads.
+// T x T is never stored. Several heads of queries may share one of keys and values (grouped-query attention).
 #include "base/random.hpp"
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
@@ -7,133 +8,186 @@
 namespace plimsoll::ops {
 namespace {
 
-struct Heads {
-  int64_t B, T, H;
-  DropoutSite dropout;
+// Where head `head` of sequence `b` begins in a [B T, heads width] operand.
+template <typename T>
+T* head_of(const Operand& x, int64_t b, int64_t length, int64_t head, int64_t width) {
+  return x.as<T>() + b * length * x.row + head * width;
+}
 
-  kernels::AttentionDropout mask(const Moment& now, int64_t b, int64_t h) const {
-    if (dropout.rate == 0) return {};
-    const int64_t sequence = now.micro * B + b;  // within the step: micro-batches do not change the masks
-    return {dropout_key(now, dropout.site, static_cast<uint64_t>(sequence * H + h)), 0,
-            dropout_threshold(dropout.rate), 1 / (1 - dropout.rate)};
-  }
-};
+kernels::AttentionDropout mask(const AttentionOptions& o, const Moment& now, int64_t b, int64_t h) {
+  if (o.dropout.rate == 0) return {};
+  const int64_t sequence = now.micro * o.B + b;  // within the step: micro-batches do not change the masks
+  return {dropout_key(now, o.dropout.site, static_cast<uint64_t>(sequence * o.heads + h)), 0,
+          dropout_threshold(o.dropout.rate), 1 / (1 - o.dropout.rate)};
+}
 
-// qkv, out, lse, dout -> dqkv
+// q, k, v, out, lse, dout -> dq, dk, dv. The heads of a group add to the same dk and dv one after the other.
 class AttentionBackward final : public Op {
  public:
-  explicit AttentionBackward(Heads heads) : heads_(heads) {}
+  explicit AttentionBackward(AttentionOptions options) : o_(options) {}
   const char* name() const override { return "attention_backward"; }
   Cost cost() const override { return Cost::attention; }
-  std::vector<Type> infer(std::span<const Type> in) const override { return {in[0]}; }
+  bool takes_columns() const override { return true; }
+  std::vector<Type> infer(std::span<const Type> in) const override { return {in[0], in[1], in[2]}; }
   double work(std::span<const Type> in, std::span<const Type>) const override {
-    return 6. * double(in[0].elements()) * double(heads_.T);
+    return (o_.causal ? 18. : 36.) * double(in[0].elements()) * double(o_.T);
   }
-  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return heads_.B * heads_.H; }
-  size_t scratch(std::span<const Type>, std::span<const Type> out) const override {
-    return kernels::attention_scratch_floats(heads_.T, out[0].shape[1] / 3 / heads_.H);
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return o_.B * o_.kv_heads; }
+  size_t scratch(std::span<const Type> in, std::span<const Type>) const override {
+    return kernels::attention_scratch_floats(o_.T, in[0].shape[1] / o_.heads);
   }
   void run(const Frame& f, int part, int parts) const override {
-    const auto [B, T, H, dropout] = heads_;
-    const int64_t C = f.in_type[0].shape[1] / 3, width = C / H;
-    const Range range = split(B * H, part, parts);
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      const int64_t b = i / H, h = i % H;
-      const float* q = f.in[0] + b * T * 3 * C + h * width;
-      float* dq = f.out[0] + b * T * 3 * C + h * width;
-      f.kernels->attention_backward({T, width, q, q + C, q + 2 * C, 3 * C, f.in[1] + b * T * C + h * width,
-                                     f.in[3] + b * T * C + h * width, C, f.in[2] + i * T, dq, dq + C,
-                                     dq + 2 * C, heads_.mask(*f.now, b, h)},
-                                    f.scratch);
-    }
+    const int64_t T = o_.T, group = o_.heads / o_.kv_heads, width = f.in_type(0).shape[1] / o_.heads;
+    const Operand &q = f.inputs[0], &k = f.inputs[1], &v = f.inputs[2], &out = f.inputs[3],
+                  &dout = f.inputs[5], &dq = f.outputs[0], &dk = f.outputs[1], &dv = f.outputs[2];
+    const Range range = split(o_.B * o_.kv_heads, part, parts);
+    for (int64_t i = range.begin; i < range.end; ++i)
+      for (int64_t member = 0; member < group; ++member) {
+        const int64_t b = i / o_.kv_heads, kv = i % o_.kv_heads, h = kv * group + member;
+        f.kernels->attention_backward({.length = T,
+                                       .width = width,
+                                       .causal = o_.causal,
+                                       .q = head_of<const float>(q, b, T, h, width),
+                                       .q_row = q.row,
+                                       .k = head_of<const float>(k, b, T, kv, width),
+                                       .v = head_of<const float>(v, b, T, kv, width),
+                                       .k_row = k.row,
+                                       .v_row = v.row,
+                                       .out = head_of<const float>(out, b, T, h, width),
+                                       .dout = head_of<const float>(dout, b, T, h, width),
+                                       .out_row = out.row,
+                                       .lse = f.in(4) + (b * o_.heads + h) * T,
+                                       .dq = head_of<float>(dq, b, T, h, width),
+                                       .dq_row = dq.row,
+                                       .dk = head_of<float>(dk, b, T, kv, width),
+                                       .dv = head_of<float>(dv, b, T, kv, width),
+                                       .dk_row = dk.row,
+                                       .dv_row = dv.row,
+                                       .accumulate = member > 0,
+                                       .dropout = mask(o_, *f.now, b, h)},
+                                      f.scratch);
+      }
   }
 
  private:
-  Heads heads_;
+  AttentionOptions o_;
 };
 
 class Attention final : public Op {
  public:
-  explicit Attention(Heads heads) : heads_(heads) {}
+  explicit Attention(AttentionOptions options) : o_(options) {}
   const char* name() const override { return "attention"; }
   Cost cost() const override { return Cost::attention; }
+  bool takes_columns() const override { return true; }
   std::vector<Type> infer(std::span<const Type> in) const override {
-    const int64_t C = in[0].shape[1] / 3;
-    if (in[0].shape[0] != heads_.B * heads_.T || in[0].shape[1] % 3 || C % heads_.H)
-      fail("[attention] qkv {} does not fit {} sequences of {} with {} heads", in[0].shape.text(), heads_.B,
-           heads_.T, heads_.H);
-    return {{{in[0].shape[0], C}}, {{heads_.B * heads_.H, heads_.T}}};
+    const int64_t rows = o_.B * o_.T, width = in[0].shape[1] / o_.heads;
+    const Shape queries{rows, width * o_.heads}, keys{rows, width * o_.kv_heads};
+    if (o_.heads % o_.kv_heads || in[0].shape != queries || in[1].shape != keys || in[2].shape != keys)
+      fail("[attention] q {}, k {}, v {} do not fit {} sequences of {} with {} heads, {} of keys",
+           in[0].shape.text(), in[1].shape.text(), in[2].shape.text(), o_.B, o_.T, o_.heads, o_.kv_heads);
+    return {in[0], {{o_.B * o_.heads, o_.T}}};
   }
   double work(std::span<const Type> in, std::span<const Type>) const override {
-    return 2. * double(in[0].elements()) * double(heads_.T) * 2 / 3;
+    return (o_.causal ? 4. : 8.) * double(in[0].elements()) * double(o_.T);
   }
-  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return heads_.B * heads_.H; }
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return o_.B * o_.heads; }
   size_t scratch(std::span<const Type> in, std::span<const Type>) const override {
-    return kernels::attention_scratch_floats(heads_.T, in[0].shape[1] / 3 / heads_.H);
+    return kernels::attention_scratch_floats(o_.T, in[0].shape[1] / o_.heads);
   }
   void run(const Frame& f, int part, int parts) const override {
-    const auto [B, T, H, dropout] = heads_;
-    const int64_t C = f.in_type[0].shape[1] / 3, width = C / H;
-    const Range range = split(B * H, part, parts);
+    const int64_t T = o_.T, group = o_.heads / o_.kv_heads, width = f.in_type(0).shape[1] / o_.heads;
+    const Operand &q = f.inputs[0], &k = f.inputs[1], &v = f.inputs[2], &out = f.outputs[0];
+    const Range range = split(o_.B * o_.heads, part, parts);
     for (int64_t i = range.begin; i < range.end; ++i) {
-      const int64_t b = i / H, h = i % H;
-      const float* q = f.in[0] + b * T * 3 * C + h * width;
-      f.kernels->attention({T, width, q, q + C, q + 2 * C, 3 * C, f.out[0] + b * T * C + h * width, C,
-                            f.out[1] + i * T, heads_.mask(*f.now, b, h)},
+      const int64_t b = i / o_.heads, h = i % o_.heads, kv = h / group;
+      f.kernels->attention({.length = T,
+                            .width = width,
+                            .causal = o_.causal,
+                            .q = head_of<const float>(q, b, T, h, width),
+                            .q_row = q.row,
+                            .k = head_of<const float>(k, b, T, kv, width),
+                            .v = head_of<const float>(v, b, T, kv, width),
+                            .k_row = k.row,
+                            .v_row = v.row,
+                            .out = head_of<float>(out, b, T, h, width),
+                            .out_row = out.row,
+                            .lse = f.out(1) + i * T,
+                            .dropout = mask(o_, *f.now, b, h)},
                            f.scratch);
     }
   }
+  // Where one of the three is frozen its gradient is made all the same, and dropped: they come out of one sweep.
   void backward(Backward& b) const override {
-    const auto target = b.gradient_of_input(0);
-    if (target.write.add) fail("[attention] qkv is used twice; its gradient cannot be added to");
-    b.list().emit_into(std::make_shared<AttentionBackward>(heads_),
-                       {b.in(0), b.out(0), b.out(1), b.gradient_of_output(0)}, {target.id},
-                       b.name() + ".d_qkv");
+    std::vector<ValueId> in = {b.in(0), b.in(1), b.in(2), b.out(0), b.out(1), b.gradient_of_output(0)}, out;
+    for (int i = 0; i < 3; ++i) {
+      const auto target = b.gradient_or_scratch(i);
+      if (target.write.add) fail("[attention] its input is used twice; the gradient cannot be added to");
+      out.push_back(target.id);
+    }
+    b.list().emit_into(std::make_shared<AttentionBackward>(o_), in, out, b.name() + ".d_qkv");
   }
 
  private:
-  Heads heads_;
+  AttentionOptions o_;
 };
 
+// One token: its key and value are put into the cache, then its queries look at all positions so far.
 class AttentionCached final : public Op {
  public:
-  AttentionCached(int64_t T, int64_t H) : T_(T), H_(H) {}
+  AttentionCached(int64_t T, int64_t heads, int64_t kv_heads) : T_(T), heads_(heads), kv_heads_(kv_heads) {}
   const char* name() const override { return "attention_cached"; }
   Cost cost() const override { return Cost::attention; }
+  bool takes_columns() const override { return true; }
   std::vector<Type> infer(std::span<const Type> in) const override {
-    const int64_t C = in[0].shape[1] / 3;
-    return {{{1, C}}, {{T_, C}}, {{T_, C}}};
+    const int64_t width = in[0].shape[1] / heads_;
+    const Shape queries{1, width * heads_}, keys{1, width * kv_heads_}, cache{T_, width * kv_heads_};
+    if (heads_ % kv_heads_ || in[0].shape != queries || in[1].shape != keys || in[2].shape != keys)
+      fail("[attention_cached] q {}, k {}, v {} do not fit {} heads, {} of keys", in[0].shape.text(),
+           in[1].shape.text(), in[2].shape.text(), heads_, kv_heads_);
+    return {in[0], {cache}, {cache}};
   }
   double work(std::span<const Type> in, std::span<const Type>) const override {
-    return 2. * double(in[0].elements()) * double(T_) / 2;
+    return 3. * double(in[0].elements()) * double(T_);
   }
-  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return H_; }
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return kv_heads_; }
   size_t scratch(std::span<const Type>, std::span<const Type>) const override {
     return static_cast<size_t>(T_);
   }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t C = f.out_type[0].shape[1], width = C / H_, at = f.now->position;
-    const Range heads = split(H_, part, parts);
-    for (int64_t h = heads.begin; h < heads.end; ++h) {
-      const float* q = f.in[0] + h * width;
-      float *keys = f.out[1] + h * width, *values = f.out[2] + h * width;
+    const int64_t width = f.in_type(0).shape[1] / heads_, group = heads_ / kv_heads_, at = f.now->position,
+                  row = f.outputs[1].row;
+    const Range range = split(kv_heads_, part, parts);
+    for (int64_t kv = range.begin; kv < range.end; ++kv) {
+      float *keys = f.out(1) + kv * width, *values = f.out(2) + kv * width;
       for (int64_t i = 0; i < width; ++i) {
-        keys[at * C + i] = q[C + i];
-        values[at * C + i] = q[2 * C + i];
+        keys[at * row + i] = f.in(1)[kv * width + i];
+        values[at * row + i] = f.in(2)[kv * width + i];
       }
-      f.kernels->attention_cached({at + 1, width, q, keys, values, C, f.out[0] + h * width, f.scratch});
+      for (int64_t h = kv * group; h < (kv + 1) * group; ++h)
+        f.kernels->attention_cached({.length = at + 1,
+                                     .width = width,
+                                     .q = f.in(0) + h * width,
+                                     .k = keys,
+                                     .v = values,
+                                     .k_row = row,
+                                     .v_row = row,
+                                     .out = f.out(0) + h * width,
+                                     .scores = f.scratch});
     }
   }
 
  private:
-  int64_t T_, H_;
+  int64_t T_, heads_, kv_heads_;
 };
 
 }  // namespace
 
-OpPointer attention(int64_t B, int64_t T, int64_t H, DropoutSite dropout) {
-  return std::make_shared<Attention>(Heads{B, T, H, dropout});
+OpPointer attention(AttentionOptions options) {
+  if (options.kv_heads == 0) options.kv_heads = options.heads;
+  return std::make_shared<Attention>(options);
 }
-OpPointer attention_cached(int64_t T, int64_t H) { return std::make_shared<AttentionCached>(T, H); }
+OpPointer attention_cached(int64_t T, int64_t heads, int64_t kv_heads) {
+  return std::make_shared<AttentionCached>(T, heads, kv_heads ? kv_heads : heads);
+}
 
 }  // namespace plimsoll::ops

@@ -1,4 +1,4 @@
-// The loss: rows of logits become their own gradient, and the rows' losses are summed in order.
+// The loss: replaces rows of logits by their gradient and sums the losses of the rows in order.
 #include "graph/ops.hpp"
 
 namespace plimsoll::ops {
@@ -16,11 +16,11 @@ class CrossEntropy final : public Op {
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return in[0].shape[0]; }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t V = f.in_type[0].shape[1], T = f.in_type[1].shape[1] - 1;
-    const Range rows = split(f.in_type[0].shape[0], part, parts);
-    f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out[1] + rows.begin * V, f.tokens(1),
-                              first_row_ + rows.begin, T, T + 1, f.out[0] + rows.begin, scale_, gradient_,
-                              weighted_ ? f.in[2] : nullptr});
+    const int64_t V = f.in_type(0).shape[1], T = f.in_type(1).shape[1] - 1;
+    const Range rows = split(f.in_type(0).shape[0], part, parts);
+    f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out(1) + rows.begin * V, f.tokens(1),
+                              first_row_ + rows.begin, T, T + 1, f.out(0) + rows.begin, scale_, gradient_,
+                              weighted_ ? f.in(2) : nullptr});
   }
 
  private:
@@ -42,9 +42,9 @@ class LossSum final : public Op {
   int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
   void run(const Frame& f, int, int) const override {
     double sum = 0, weighted = 0;
-    for (int64_t i = 0; i < f.in_type[0].elements(); ++i) sum += f.in[0][i];
+    for (int64_t i = 0; i < f.in_type(0).elements(); ++i) sum += f.in(0)[i];
     if (weighted_)
-      for (int64_t i = 0; i < f.in_type[0].elements(); ++i) weighted += double(f.in[1][i]) * f.in[0][i];
+      for (int64_t i = 0; i < f.in_type(0).elements(); ++i) weighted += double(f.in(1)[i]) * f.in(0)[i];
     add(f, 0, weighted_ ? weighted : sum);
     if (weighted_) add(f, 1, sum);
   }
@@ -52,7 +52,7 @@ class LossSum final : public Op {
  private:
   void add(const Frame& f, int output, double sum) const {
     const float loss = static_cast<float>(sum * scale_);
-    f.out[output][0] = f.now->round == 0 ? loss : f.out[output][0] + loss;
+    f.out(output)[0] = f.now->round == 0 ? loss : f.out(output)[0] + loss;
   }
   float scale_;
   bool weighted_;

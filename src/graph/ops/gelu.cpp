@@ -4,7 +4,7 @@
 namespace plimsoll::ops {
 namespace {
 
-constexpr int64_t gelu_grain = 1024;
+constexpr int64_t grain = 1024;
 
 // x, dy -> dx (takes the place of dy)
 class GeluBackward final : public Op {
@@ -17,11 +17,11 @@ class GeluBackward final : public Op {
     return 40. * double(in[0].elements());
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
-    return (in[0].elements() + gelu_grain - 1) / gelu_grain;
+    return (in[0].elements() + grain - 1) / grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, gelu_grain);
-    f.kernels->gelu_backward({r.end - r.begin, f.in[0] + r.begin, f.in[1] + r.begin, f.out[0] + r.begin});
+    const Range r = split(f.in_type(0).elements(), part, parts, grain);
+    f.kernels->gelu_backward({r.end - r.begin, f.in(0) + r.begin, f.in(1) + r.begin, f.out(0) + r.begin});
   }
 };
 
@@ -35,11 +35,11 @@ class Gelu final : public Op {
     return 30. * double(in[0].elements());
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
-    return (in[0].elements() + gelu_grain - 1) / gelu_grain;
+    return (in[0].elements() + grain - 1) / grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, gelu_grain);
-    f.kernels->gelu({r.end - r.begin, f.in[0] + r.begin, f.out[0] + r.begin});
+    const Range r = split(f.in_type(0).elements(), part, parts, grain);
+    f.kernels->gelu({r.end - r.begin, f.in(0) + r.begin, f.out(0) + r.begin});
   }
   void backward(Backward& b) const override {
     const auto dx = b.gradient_of_input(0);

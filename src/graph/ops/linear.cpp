@@ -48,11 +48,11 @@ class Product : public Op {
     g.n = tile.columns.end - tile.columns.begin;
     if (g.m == 0 || g.n == 0) return;
     g.a += tile.rows.begin * g.a_row;
-    g.b += tile.columns.begin * g.b_col;
+    g.b = static_cast<const std::byte*>(g.b) + tile.columns.begin * g.b_col * int64_t(size_of(g.b_type));
     g.c += tile.rows.begin * g.c_row + tile.columns.begin;
     if (g.bias) g.bias += tile.columns.begin;
     if (g.addend) g.addend += tile.rows.begin * g.addend_row + tile.columns.begin;
-    f.gemm(g, f.scratch);
+    (g.b_type == DType::f32 ? f.gemm : f.kernels->gemm)(g, f.scratch);
   }
 };
 
@@ -61,6 +61,7 @@ class LinearInput final : public Product {
  public:
   LinearInput(bool transposed, Write write) : transposed_(transposed), write_(write) {}
   const char* name() const override { return "linear_input"; }
+  bool takes_half(int input) const override { return input == 1; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     return {{{in[0].shape[0], in[1].shape[transposed_ ? 1 : 0]}}};
   }
@@ -68,17 +69,18 @@ class LinearInput final : public Product {
     return {out[0].shape[0], out[0].shape[1], in[0].shape[1]};
   }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t N = f.in_type[0].shape[0], O = f.in_type[0].shape[1], I = f.out_type[0].shape[1];
+    const int64_t N = f.in_type(0).shape[0], O = f.in_type(0).shape[1], I = f.out_type(0).shape[1];
     run_part(f,
              {.m = N,
               .n = I,
               .k = O,
-              .a = f.in[0],
+              .a = f.in(0),
               .a_row = O,
-              .b = f.in[1],
+              .b = f.inputs[1].data,
+              .b_type = f.in_type(1).dtype,
               .b_row = transposed_ ? I : 1,
               .b_col = transposed_ ? 1 : O,
-              .c = f.out[0],
+              .c = f.out(0),
               .c_row = I,
               .accumulate = write_.adds(*f.now)},
              part, parts);
@@ -103,17 +105,17 @@ class LinearWeight final : public Product {
   }
   void run(const Frame& f, int part, int parts) const override {
     const int a = transposed_ ? 1 : 0, b = 1 - a;
-    const int64_t m = f.in_type[a].shape[1], n = f.in_type[b].shape[1];
+    const int64_t m = f.in_type(a).shape[1], n = f.in_type(b).shape[1];
     run_part(f,
              {.m = m,
               .n = n,
-              .k = f.in_type[0].shape[0],
-              .a = f.in[a],
+              .k = f.in_type(0).shape[0],
+              .a = f.in(a),
               .a_row = 1,
               .a_col = m,
-              .b = f.in[b],
+              .b = f.in(b),
               .b_row = n,
-              .c = f.out[0],
+              .c = f.out(0),
               .c_row = n,
               .accumulate = write_.adds(*f.now)},
              part, parts, false);
@@ -137,10 +139,10 @@ class LinearBias final : public Op {
     return (in[0].shape[1] + 127) / 128;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t N = f.in_type[0].shape[0], O = f.in_type[0].shape[1];
+    const int64_t N = f.in_type(0).shape[0], O = f.in_type(0).shape[1];
     const Range columns = split(O, part, parts, 128);
-    f.kernels->column_sum({N, columns.end - columns.begin, O, f.in[0] + columns.begin,
-                           f.out[0] + columns.begin, write_.adds(*f.now)});
+    f.kernels->column_sum({N, columns.end - columns.begin, O, f.in(0) + columns.begin,
+                           f.out(0) + columns.begin, write_.adds(*f.now)});
   }
 
  private:
@@ -151,12 +153,13 @@ class LinearForward final : public Product {
  public:
   explicit LinearForward(Linear options) : options_(options) {}
   const char* name() const override { return "linear"; }
+  bool takes_half(int input) const override { return input == 1; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     const int64_t inner = in[1].shape[options_.transposed ? 1 : 0],
                   outer = in[1].shape[options_.transposed ? 0 : 1];
     if (in.size() != 2u + options_.bias + options_.addend || in[0].shape.rank() != 2 ||
-        in[0].shape[1] != inner || (options_.bias && in[2].elements() != outer))
-      fail("[linear] x {} and w {}{} do not fit", in[0].shape.text(), in[1].shape.text(),
+        in[0].shape[1] != inner || (options_.bias && in[2].elements() != outer) || !is_floating(in[1].dtype))
+      fail("[linear] x {} and w {}{} do not fit", in[0].text(), in[1].text(),
            options_.transposed ? " transposed" : "");
     return {{{in[0].shape[0], outer}}};
   }
@@ -164,36 +167,41 @@ class LinearForward final : public Product {
     return {out[0].shape[0], out[0].shape[1], in[0].shape[1]};
   }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t N = f.in_type[0].shape[0], I = f.in_type[0].shape[1], O = f.out_type[0].shape[1];
+    const int64_t N = f.in_type(0).shape[0], I = f.in_type(0).shape[1], O = f.out_type(0).shape[1];
     run_part(f,
              {.m = N,
               .n = O,
               .k = I,
-              .a = f.in[0],
+              .a = f.in(0),
               .a_row = I,
-              .b = f.in[1],
+              .b = f.inputs[1].data,
+              .b_type = f.in_type(1).dtype,
               .b_row = options_.transposed ? 1 : O,
               .b_col = options_.transposed ? I : 1,
-              .c = f.out[0],
+              .c = f.out(0),
               .c_row = O,
-              .bias = options_.bias ? f.in[2] : nullptr,
-              .addend = options_.addend ? f.in[addend_index()] : nullptr,
+              .bias = options_.bias ? f.in(2) : nullptr,
+              .addend = options_.addend ? f.in(addend_index()) : nullptr,
               .addend_row = O},
              part, parts);
   }
   void backward(Backward& b) const override {
     const ValueId dy = b.gradient_of_output(0);
-    const ValueId x = b.in(0);
-    const auto dw = b.gradient_of_input(1);
-    b.list().emit_into(std::make_shared<LinearWeight>(options_.transposed, dw.write), {x, dy}, {dw.id},
-                       b.name() + ".d_w");
-    if (options_.bias) {
+    if (b.wants(1)) {
+      const ValueId x = b.in(0);
+      const auto dw = b.gradient_of_input(1);
+      b.list().emit_into(std::make_shared<LinearWeight>(options_.transposed, dw.write), {x, dy}, {dw.id},
+                         b.name() + ".d_w");
+    }
+    if (options_.bias && b.wants(2)) {
       const auto db = b.gradient_of_input(2);
       b.list().emit_into(std::make_shared<LinearBias>(db.write), {dy}, {db.id}, b.name() + ".d_b");
     }
-    const auto dx = b.gradient_of_input(0);
-    b.list().emit_into(std::make_shared<LinearInput>(options_.transposed, dx.write), {dy, b.in(1)}, {dx.id},
-                       b.name() + ".d_x");
+    if (b.wants(0)) {
+      const auto dx = b.gradient_of_input(0);
+      b.list().emit_into(std::make_shared<LinearInput>(options_.transposed, dx.write), {dy, b.in(1)}, {dx.id},
+                         b.name() + ".d_x");
+    }
     if (options_.addend) b.pass(addend_index(), dy);
   }
 

@@ -1,4 +1,4 @@
-// The end of the step as nodes: sums of squares, the clip's factor, AdamW.
+// The end of the step as nodes: sums of squares, the clipping factor, AdamW.
 #include <cmath>
 
 #include "graph/ops.hpp"
@@ -19,13 +19,13 @@ class SumSquares final : public Op {
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return blocks(in[0]); }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t n = f.in_type[0].elements();
-    const Range range = split(blocks(f.in_type[0]), part, parts);
+    const int64_t n = f.in_type(0).elements();
+    const Range range = split(blocks(f.in_type(0)), part, parts);
     for (int64_t block = range.begin; block < range.end; ++block) {
       const int64_t first = block * square_block;
-      const double sum = f.kernels->sum_squares({std::min(square_block, n - first), f.in[0] + first});
-      f.out[0][2 * block] = static_cast<float>(sum);
-      f.out[0][2 * block + 1] = static_cast<float>(sum - f.out[0][2 * block]);
+      const double sum = f.kernels->sum_squares({std::min(square_block, n - first), f.in(0) + first});
+      f.out(0)[2 * block] = static_cast<float>(sum);
+      f.out(0)[2 * block + 1] = static_cast<float>(sum - f.out(0)[2 * block]);
     }
   }
 
@@ -43,10 +43,10 @@ class Clip final : public Op {
   int64_t parts(std::span<const Type>, std::span<const Type>) const override { return 1; }
   void run(const Frame& f, int, int) const override {
     double sum = 0;
-    for (int64_t i = 0; i < f.in_type[0].elements(); ++i) sum += f.in[0][i];
+    for (int64_t i = 0; i < f.in_type(0).elements(); ++i) sum += f.in(0)[i];
     const double norm = std::sqrt(sum);
-    f.out[0][0] = norm > limit_ && limit_ > 0 ? static_cast<float>(limit_ / (norm + 1e-6)) : 1.f;
-    f.out[0][1] = static_cast<float>(norm);
+    f.out(0)[0] = norm > limit_ && limit_ > 0 ? static_cast<float>(limit_ / (norm + 1e-6)) : 1.f;
+    f.out(0)[1] = static_cast<float>(norm);
   }
 
  private:
@@ -65,10 +65,10 @@ class AdamW final : public Op {
     return (in[0].elements() + adam_grain - 1) / adam_grain;
   }
   void run(const Frame& f, int part, int parts) const override {
-    const Range r = split(f.in_type[0].elements(), part, parts, adam_grain);
+    const Range r = split(f.in_type(0).elements(), part, parts, adam_grain);
     const double t = static_cast<double>(f.now->step) + 1, lr = f.now->learning_rate;
-    f.kernels->adamw({r.end - r.begin, f.out[0] + r.begin, f.in[0] + r.begin, f.out[1] + r.begin,
-                      f.out[2] + r.begin, clipped_ ? f.in[1][0] : 1.f, options_.beta1, options_.beta2,
+    f.kernels->adamw({r.end - r.begin, f.out(0) + r.begin, f.in(0) + r.begin, f.out(1) + r.begin,
+                      f.out(2) + r.begin, clipped_ ? f.in(1)[0] : 1.f, options_.beta1, options_.beta2,
                       options_.epsilon, static_cast<float>(lr / (1 - std::pow(double(options_.beta1), t))),
                       static_cast<float>(1 / std::sqrt(1 - std::pow(double(options_.beta2), t))),
                       static_cast<float>(1 - lr * options_.weight_decay)});

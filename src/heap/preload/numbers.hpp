@@ -1,4 +1,4 @@
-// The few functions of numbers that sampling needs, without the mathematics library.
+// The few numerical functions that sampling needs, without the mathematics library.
 #pragma once
 #include <cstdint>
 #include <cstring>

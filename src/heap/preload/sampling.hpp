@@ -1,5 +1,5 @@
-// What the hooks touch on every call: a counter of this thread and one byte of a filter. Everything else happens in
-// note_allocation and note_free, which are entered for sampled blocks only.
+// What the hooks touch on every call: a counter of this thread and one byte of a filter. Everything else
+// happens in note_allocation and note_free, which are called for sampled blocks only.
 //
 // Rules of this folder: nothing allocates, throws, starts a thread or calls the dynamic loader from inside a hook; no
 // lock outlives a fork (its page is wiped in the child); errno is kept; a lock that cannot be had gives the sample up.

@@ -1,9 +1,9 @@
 #include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
-#include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <unordered_map>
 
@@ -38,8 +38,8 @@ std::string name_of(Dwarf_Die* die) {
 class File {
  public:
   File(const std::string& path, std::string_view build_id) {
-    struct stat info;
-    if (path.empty() || path[0] != '/' || stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+    std::error_code error;
+    if (path.empty() || path[0] != '/' || !std::filesystem::is_regular_file(path, error)) return;
     dwfl_ = dwfl_begin(&callbacks);
     if (dwfl_ == nullptr) return;
     dwfl_report_begin(dwfl_);

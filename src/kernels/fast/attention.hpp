@@ -1,4 +1,4 @@
-// Blocks of queries: scores [block, keys] are made by the register-blocked product, normalised, and used at once.
+// Attention by blocks of queries: the scores [block, keys] are computed, normalized, and used immediately.
 #pragma once
 #include "kernels/attention.hpp"
 #include "kernels/fast/elementwise.hpp"
@@ -40,14 +40,14 @@ inline void attention(const Attention& a, float* scratch) {
   float* const s = scratch + a.width * padded;  // [block, padded]
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   const int64_t block = attention_block(a.length);
-  transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
+  transpose_head(a.k, a.k_row, a.length, a.width, kt, padded);
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
-    const int64_t keys = q0 + rows;
-    product(rows, keys, a.width, a.q + q0 * a.stride, a.stride, 1, kt, padded, s, padded, false);
+    const int64_t keys = a.causal ? q0 + rows : a.length;
+    product(rows, keys, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt, padded, s, padded, false);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = s + r * padded;
-      const int64_t seen = q0 + r + 1;
+      const int64_t seen = a.causal ? q0 + r + 1 : a.length;
       vf top = splat(-3e38f);
       int64_t i = 0;
       for (; i + W <= seen; i += W) top = vmax(top, load(row + i));
@@ -71,7 +71,7 @@ inline void attention(const Attention& a, float* scratch) {
       });
       for (int64_t j = seen; j < keys; ++j) row[j] = 0;
     }
-    product(rows, a.width, keys, s, padded, 1, a.v, a.stride, a.out + q0 * a.out_stride, a.out_stride, false);
+    product(rows, a.width, keys, s, padded, 1, a.v, a.v_row, a.out + q0 * a.out_row, a.out_row, false);
   }
 }
 
@@ -83,19 +83,19 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
   float* const ds = p + block * padded;     // [block, padded]: gradients of scores
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   const bool drops = a.dropout.threshold != 0;
-  transpose_head(a.k, a.stride, a.length, a.width, kt, padded);
-  transpose_head(a.v, a.stride, a.length, a.width, vt, padded);
+  transpose_head(a.k, a.k_row, a.length, a.width, kt, padded);
+  transpose_head(a.v, a.v_row, a.length, a.width, vt, padded);
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
-    const int64_t keys = q0 + rows;
-    product(rows, keys, a.width, a.q + q0 * a.stride, a.stride, 1, kt, padded, p, padded, false);
-    product(rows, keys, a.width, a.dout + q0 * a.out_stride, a.out_stride, 1, vt, padded, ds, padded, false);
+    const int64_t keys = a.causal ? q0 + rows : a.length;
+    product(rows, keys, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt, padded, p, padded, false);
+    product(rows, keys, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt, padded, ds, padded, false);
     for (int64_t r = 0; r < rows; ++r) {
-      const int64_t t = q0 + r, seen = t + 1;
+      const int64_t t = q0 + r, seen = a.causal ? t + 1 : a.length;
       float *prow = p + r * padded, *drow = ds + r * padded;
       vf dot = {};
       for_lanes(a.width, [&](int64_t i, int n) {
-        dot += load_lanes(a.out + t * a.out_stride + i, n) * load_lanes(a.dout + t * a.out_stride + i, n);
+        dot += load_lanes(a.out + t * a.out_row + i, n) * load_lanes(a.dout + t * a.out_row + i, n);
       });
       const float shared = sum(dot), lse = a.lse[t];
       for_lanes(seen, [&](int64_t j, int n) {
@@ -113,14 +113,16 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
       });
       for (int64_t j = seen; j < keys; ++j) prow[j] = drow[j] = 0;
     }
-    product(rows, a.width, keys, ds, padded, 1, a.k, a.stride, a.dq + q0 * a.stride, a.stride, false);
-    // Keys of this block are seen for the first time, so they are written; earlier ones are added to.
-    product(q0, a.width, rows, ds, 1, padded, a.q + q0 * a.stride, a.stride, a.dk, a.stride, true);
-    product(q0, a.width, rows, p, 1, padded, a.dout + q0 * a.out_stride, a.out_stride, a.dv, a.stride, true);
-    product(rows, a.width, rows, ds + q0, 1, padded, a.q + q0 * a.stride, a.stride, a.dk + q0 * a.stride,
-            a.stride, false);
-    product(rows, a.width, rows, p + q0, 1, padded, a.dout + q0 * a.out_stride, a.out_stride,
-            a.dv + q0 * a.stride, a.stride, false);
+    product(rows, a.width, keys, ds, padded, 1, a.k, a.k_row, a.dq + q0 * a.dq_row, a.dq_row, false);
+    // Keys seen for the first time are written; those an earlier block or head has seen are added to.
+    const int64_t before = a.accumulate ? keys : a.causal ? q0 : q0 > 0 ? keys : 0, fresh = keys - before;
+    const float *q = a.q + q0 * a.q_row, *dout = a.dout + q0 * a.out_row;
+    product(before, a.width, rows, ds, 1, padded, q, a.q_row, a.dk, a.dk_row, true);
+    product(before, a.width, rows, p, 1, padded, dout, a.out_row, a.dv, a.dv_row, true);
+    product(fresh, a.width, rows, ds + before, 1, padded, q, a.q_row, a.dk + before * a.dk_row, a.dk_row,
+            false);
+    product(fresh, a.width, rows, p + before, 1, padded, dout, a.out_row, a.dv + before * a.dv_row, a.dv_row,
+            false);
   }
 }
 
@@ -130,7 +132,7 @@ inline void attention_cached(const AttentionCached& a) {
   for (int64_t t = 0; t < a.length; ++t) {
     vf dot = {};
     for_lanes(a.width, [&](int64_t i, int n) {
-      dot += load_lanes(a.q + i, n) * load_lanes(a.k + t * a.stride + i, n);
+      dot += load_lanes(a.q + i, n) * load_lanes(a.k + t * a.k_row + i, n);
     });
     a.scores[t] = sum(dot) * scale;
     highest = a.scores[t] > highest ? a.scores[t] : highest;
@@ -143,7 +145,7 @@ inline void attention_cached(const AttentionCached& a) {
   const float inverse = 1.f / sum(total);
   for_lanes(a.width, [&](int64_t i, int n) {
     vf acc = {};
-    for (int64_t t = 0; t < a.length; ++t) acc += a.scores[t] * load_lanes(a.v + t * a.stride + i, n);
+    for (int64_t t = 0; t < a.length; ++t) acc += a.scores[t] * load_lanes(a.v + t * a.v_row + i, n);
     store_lanes(a.out + i, acc * inverse, n);
   });
 }

@@ -82,5 +82,16 @@ inline void add(const Add& a) {
   });
 }
 
+template <typename Element>
+void widen_as(const Widen& a) {
+  const auto* x = static_cast<const Element*>(a.x);
+  for_lanes(a.count, [&](int64_t i, int n) { store_lanes(a.y + i, load_lanes(x + i, n), n); });
+}
+inline void widen(const Widen& a) {
+  if (a.type == DType::bf16) return widen_as<bf16>(a);
+  if (a.type == DType::f16) return widen_as<f16>(a);
+  widen_as<float>(a);
+}
+
 }  // namespace
 }  // namespace plimsoll::kernels::PLIMSOLL_ISA

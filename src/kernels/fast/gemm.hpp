@@ -1,7 +1,7 @@
-// Register-blocked matrix product. A tile of MR rows by up to two vectors of columns stays in registers while k runs;
-// B is packed into panels as wide as the tile where that pays, A is read in place or packed where its layout is awkward.
-// Every element of C is summed over k in the same order whatever the tiling, so splitting a product of several rows
-// among threads does not change its bits (parts of a product keep at least two rows, or all of its one).
+// Register-blocked matrix product. A tile of MR rows by up to two vectors of columns stays in registers while
+// k runs. B is packed into panels as wide as the tile when that is faster; A is packed only if its layout
+// requires it. Every element of C is summed over k in the same order regardless of the tiling, so splitting a
+// product among threads does not change its bits (a part has at least two rows, or the only one).
 #pragma once
 #include "kernels/fast/simd.hpp"
 #include "kernels/gemm.hpp"
@@ -141,8 +141,9 @@ FORCE_INLINE void transpose(vf (&r)[W]) {
 #undef ZIP_HIGH
 
 // out[k * out_row + j] = in[j * in_row + k] for j < columns <= W, k < depth; columns beyond are zero up to W.
-inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_t depth, float* out,
-                            int64_t out_row) {
+template <typename Element>
+void transpose_strip(const Element* in, int64_t in_row, int columns, int64_t depth, float* out,
+                     int64_t out_row) {
   for (int64_t k = 0; k < depth; k += W) {
     const int lanes = static_cast<int>(depth - k < W ? depth - k : W);
     vf r[W];
@@ -154,9 +155,10 @@ inline void transpose_strip(const float* in, int64_t in_row, int columns, int64_
 }
 
 // Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column. Where its rows are contiguous
-// they are read whole, one after the other, as memory likes it.
-inline void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t columns, float* out) {
-  const float* in = g.b + k0 * g.b_row + j0 * g.b_col;
+// they are read whole, one after the other, as memory likes it. Half-precision elements are widened on the way.
+template <typename Element>
+void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t columns, float* out) {
+  const Element* in = static_cast<const Element*>(g.b) + k0 * g.b_row + j0 * g.b_col;
   const int64_t panels = (columns + NR - 1) / NR;
   if (g.b_col != 1) {
     for (int64_t j = 0; j < panels * NR; j += W) {
@@ -193,7 +195,9 @@ inline void pack_a(const float* a, int64_t a_col, int rows, int64_t depth, float
 }
 
 // One row of A: every number of B is used once, so this is a matter of reading B as it lies in memory.
-inline void row_product(const Gemm& g) {
+template <typename Element>
+void row_product(const Gemm& g) {
+  const auto* const whole = static_cast<const Element*>(g.b);
   const Finish f{g.c, g.c_row, g.bias, g.addend, g.addend_row, g.accumulate};
   if (g.b_col == 1) {
     constexpr int wide = 4;  // vectors of columns at a time: several rows of B stream in parallel
@@ -203,11 +207,11 @@ inline void row_product(const Gemm& g) {
       if (left >= wide * W) {
         for (int64_t k = 0; k < g.k; ++k)
 #pragma GCC unroll 4
-          for (int v = 0; v < wide; ++v) acc[v] += g.a[k] * load(g.b + k * g.b_row + j + v * W);
+          for (int v = 0; v < wide; ++v) acc[v] += g.a[k] * load(whole + k * g.b_row + j + v * W);
       } else {
         for (int64_t k = 0; k < g.k; ++k)
           for (int v = 0; v * W < left; ++v)
-            acc[v] += g.a[k] * load_lanes(g.b + k * g.b_row + j + v * W,
+            acc[v] += g.a[k] * load_lanes(whole + k * g.b_row + j + v * W,
                                           static_cast<int>(left - v * W < W ? left - v * W : W));
       }
       for (int v = 0; v < wide && v * W < left; ++v) {
@@ -218,7 +222,7 @@ inline void row_product(const Gemm& g) {
     return;
   }
   for (int64_t j = 0; j < g.n; ++j) {
-    const float* b = g.b + j * g.b_col;
+    const Element* b = whole + j * g.b_col;
     vf acc[4] = {};
     int64_t k = 0;
     for (; k + 4 * W <= g.k; k += 4 * W)
@@ -234,11 +238,13 @@ inline void row_product(const Gemm& g) {
   }
 }
 
-inline void gemm(const Gemm& g, float* scratch) {
+template <typename Element>
+void gemm_as(const Gemm& g, float* scratch) {
+  constexpr bool widens = sizeof(Element) < sizeof(float);
   float* const a_panel = scratch + KC * NC;
-  if (g.m == 1 && g.a_col == 1) return row_product(g);
+  if (g.m == 1 && g.a_col == 1) return row_product<Element>(g);
   // Packing costs a pass over B: it pays where many rows of A use it, or where B is too large to be read in place.
-  const bool packs_b = g.b_col != 1 || g.m > 10 * MR || (g.m > 3 * MR && g.k * g.n > (1 << 17));
+  const bool packs_b = widens || g.b_col != 1 || g.m > 10 * MR || (g.m > 3 * MR && g.k * g.n > (1 << 17));
   const bool unit_row = g.a_col != 1;  // A transposed
   const bool packs_a = unit_row && g.n > 4 * NR && g.k > 128;
   const int64_t blocks = (g.k + KC - 1) / KC;
@@ -248,7 +254,7 @@ inline void gemm(const Gemm& g, float* scratch) {
     const bool first = k0 == 0, last = k0 + depth == g.k;
     for (int64_t j0 = 0; j0 < g.n; j0 += NC) {
       const int64_t columns = g.n - j0 < NC ? g.n - j0 : NC;
-      if (packs_b) pack_b(g, k0, j0, depth, columns, scratch);
+      if (packs_b) pack_b<Element>(g, k0, j0, depth, columns, scratch);
       for (int64_t i = 0; i < g.m;) {
         const int64_t left = g.m - i;
         const int rows = static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
@@ -267,7 +273,8 @@ inline void gemm(const Gemm& g, float* scratch) {
           const int vectors = width > W ? 2 : 1;
           const int lanes = static_cast<int>(width - (vectors - 1) * W);
           const int64_t column = j0 + j;
-          const float* b = packs_b ? scratch + j * depth : g.b + k0 * g.b_row + column;
+          const float* b =
+              packs_b ? scratch + j * depth : static_cast<const float*>(g.b) + k0 * g.b_row + column;
           const Finish f{g.c + i * g.c_row + column,
                          g.c_row,
                          last && g.bias ? g.bias + column : nullptr,
@@ -283,6 +290,12 @@ inline void gemm(const Gemm& g, float* scratch) {
       }
     }
   }
+}
+
+inline void gemm(const Gemm& g, float* scratch) {
+  if (g.b_type == DType::bf16) return gemm_as<bf16>(g, scratch);
+  if (g.b_type == DType::f16) return gemm_as<f16>(g, scratch);
+  gemm_as<float>(g, scratch);
 }
 
 }  // namespace

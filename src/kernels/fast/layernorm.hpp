@@ -35,11 +35,12 @@ inline void layernorm(const LayerNorm& a) {
 }
 
 // dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * gain
-inline void layernorm_backward(const LayerNormBackward& a) {
+template <bool Partial>
+void layernorm_backward_as(const LayerNormBackward& a) {
   const float inverse = 1.f / static_cast<float>(a.width);
   float* dgain = a.partial;
-  float* dbias = a.partial + a.width;
-  memset(a.partial, 0, sizeof(float) * static_cast<size_t>(2 * a.width));
+  float* dbias = Partial ? a.partial + a.width : nullptr;
+  if (Partial) memset(a.partial, 0, sizeof(float) * static_cast<size_t>(2 * a.width));
   for (int64_t row = 0; row < a.rows; ++row) {
     const float* x = a.x + row * a.width;
     const float* dy = a.dy + row * a.width;
@@ -52,6 +53,7 @@ inline void layernorm_backward(const LayerNormBackward& a) {
       const vf xhat = (load_lanes(x + i, n) - mean) * rstd;
       sum_g += g;
       sum_gx += g * xhat;
+      if (!Partial) return;
       store_lanes(dgain + i, load_lanes(dgain + i, n) + d * xhat, n);
       store_lanes(dbias + i, load_lanes(dbias + i, n) + d, n);
     });
@@ -64,6 +66,10 @@ inline void layernorm_backward(const LayerNormBackward& a) {
       store_lanes(dx + i, d, n);
     });
   }
+}
+
+inline void layernorm_backward(const LayerNormBackward& a) {
+  a.partial ? layernorm_backward_as<true>(a) : layernorm_backward_as<false>(a);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "tensor/dtype.hpp"
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -23,6 +25,8 @@ constexpr int W = 4;
 typedef float vf __attribute__((vector_size(W * 4)));
 typedef int32_t vi __attribute__((vector_size(W * 4)));
 typedef uint32_t vu __attribute__((vector_size(W * 4)));
+typedef uint16_t vh __attribute__((vector_size(W * 2)));  // as many half-precision numbers as vf has floats
+typedef uint16_t vh_loose __attribute__((vector_size(W * 2), aligned(2), may_alias));
 typedef float vf_loose __attribute__((vector_size(W * 4), aligned(4), may_alias));
 
 #define FORCE_INLINE inline __attribute__((always_inline))
@@ -77,6 +81,35 @@ FORCE_INLINE void for_lanes(int64_t n, Body body) {
   if (i < n) body(i, static_cast<int>(n - i));
 }
 FORCE_INLINE vf load_lanes(const float* p, int n) { return n == W ? load(p) : load_part(p, n); }
+
+// Half-precision numbers, widened as they are read.
+FORCE_INLINE vf widened(vh h, bf16) { return (vf)(__builtin_convertvector(h, vu) << 16); }
+FORCE_INLINE vf widened(vh h, f16) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_maskz_cvtph_ps(0xffff, (__m256i)h);
+#elif defined(__F16C__)
+  return (vf)_mm256_cvtph_ps((__m128i)h);
+#else
+  // As an f32 the bits are the number times 2^-112; the product is exact. Infinity and NaN keep their bits, NaN quiet.
+  const vu wide = __builtin_convertvector(h, vu), sign = (wide & 0x8000) << 16, rest = (wide & 0x7fff) << 13;
+  const vu number = (vu)((vf)rest * 0x1p112f);
+  const vu beyond = rest | 0x7f800000, quiet = beyond | 0x400000;
+  return (vf)(sign | (rest < 0x0f800000 ? number : rest == 0x0f800000 ? beyond : quiet));
+#endif
+}
+template <typename Half>
+FORCE_INLINE vf load_lanes(const Half* p, int n) {
+  vh h = {};
+  if (n == W)
+    h = *reinterpret_cast<const vh_loose*>(p);
+  else
+    for (int i = 0; i < n; ++i) h[i] = p[i].bits;
+  return widened(h, Half{});
+}
+template <typename Half>
+FORCE_INLINE vf load(const Half* p) {
+  return load_lanes(p, W);
+}
 FORCE_INLINE void store_lanes(float* p, vf v, int n) { n == W ? store(p, v) : store_part(p, v, n); }
 
 // e^x to about 1 ulp for x in [-87, 88]; below gives 0, above is clamped, NaN stays NaN. Cody-Waite reduction, degree 6.

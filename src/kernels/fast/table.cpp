@@ -24,6 +24,7 @@ const Table table = {
     .dropout = dropout,
     .column_sum = column_sum,
     .add = add,
+    .widen = widen,
     .attention = attention,
     .attention_backward = attention_backward,
     .attention_cached = attention_cached,

@@ -1,5 +1,5 @@
-// Where matrix products can come from. Libraries are opened at run time, so the program builds and starts without
-// them, and pays for their memory only when one is chosen. Every backend runs on the calling thread alone.
+// The backends for matrix products. Libraries are opened at run time, so the program builds and starts without
+// them and uses memory for them only when one is chosen. Every backend runs on the calling thread only.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,10 +1,10 @@
-// Any library with the CBLAS interface: OpenBLAS, BLIS, MKL, Accelerate. Told to keep to the calling thread.
-#include <dlfcn.h>
-
+// Any library with the CBLAS interface: OpenBLAS, BLIS, MKL, Accelerate. It is restricted to the calling thread.
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 
 #include "kernels/gemm/backend.hpp"
+#include "platform/library.hpp"
 
 namespace plimsoll::kernels {
 namespace {
@@ -18,7 +18,8 @@ void run(const Gemm& g, float*) {
   const bool ta = g.a_col != 1, tb = g.b_col != 1;
   const float beta = prefill(g) ? 1.f : 0.f;
   sgemm(row_major, ta ? transposed : plain, tb ? transposed : plain, int(g.m), int(g.n), int(g.k), 1.f, g.a,
-        int(ta ? g.a_col : g.a_row), g.b, int(tb ? g.b_col : g.b_row), beta, g.c, int(g.c_row));
+        int(ta ? g.a_col : g.a_row), static_cast<const float*>(g.b), int(tb ? g.b_col : g.b_row), beta, g.c,
+        int(g.c_row));
 }
 
 }  // namespace
@@ -28,13 +29,14 @@ Backend cblas_backend() {
     for (const char* variable : {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS",
                                  "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"})
       setenv(variable, "1", 1);
-    for (const char* library :
+    for (const char* name :
          {"libopenblas.so.0", "libblis.so.4", "libmkl_rt.so.2", "libmkl_rt.so", "libcblas.so.3",
           "libblas.so.3", "/System/Library/Frameworks/Accelerate.framework/Accelerate"}) {
-      void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-      if (!handle) continue;
-      sgemm = reinterpret_cast<Sgemm>(dlsym(handle, "cblas_sgemm"));
-      if (sgemm) return Backend{"cblas", std::string("cblas (") + library + ")", run, nullptr};
+      platform::Library library(name);
+      sgemm = library.find<std::remove_pointer_t<Sgemm>>("cblas_sgemm");
+      if (!sgemm) continue;
+      library.keep();
+      return Backend{"cblas", std::string("cblas (") + name + ")", run, nullptr};
     }
     return Backend{"cblas", "no library with cblas_sgemm is installed (OpenBLAS, BLIS, MKL)", nullptr,
                    nullptr};

@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "kernels/reference/reference.hpp"
+#include "tensor/half.hpp"
 
 namespace plimsoll::kernels::reference {
 namespace {
@@ -41,6 +42,10 @@ void column_sum(const ColumnSum& a) {
 
 void add(const Add& a) {
   for (int64_t i = 0; i < a.count; ++i) a.y[i] = a.a[i] + a.b[i];
+}
+
+void widen(const Widen& a) {
+  for (int64_t i = 0; i < a.count; ++i) a.y[i] = widened(a.x, a.type, i);
 }
 
 }  // namespace plimsoll::kernels::reference

@@ -1,4 +1,5 @@
 #include "kernels/reference/reference.hpp"
+#include "tensor/half.hpp"
 
 namespace plimsoll::kernels::reference {
 
@@ -7,7 +8,7 @@ void gemm(const Gemm& g, float*) {
     for (int64_t j = 0; j < g.n; ++j) {
       double sum = 0;
       for (int64_t k = 0; k < g.k; ++k)
-        sum += double(g.a[i * g.a_row + k * g.a_col]) * g.b[k * g.b_row + j * g.b_col];
+        sum += double(g.a[i * g.a_row + k * g.a_col]) * widened(g.b, g.b_type, k * g.b_row + j * g.b_col);
       float& c = g.c[i * g.c_row + j];
       if (g.accumulate) sum += c;
       if (g.bias) sum += g.bias[j];

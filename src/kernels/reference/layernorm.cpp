@@ -40,7 +40,7 @@ void layernorm_backward(const LayerNormBackward& a) {
       a.dx[row * a.width + i] = static_cast<float>(before + rstd * (g - mean_g - xhat * mean_gx));
     }
   }
-  for (int64_t i = 0; i < a.width; ++i) {
+  for (int64_t i = 0; a.partial && i < a.width; ++i) {
     a.partial[i] = static_cast<float>(dgain[size_t(i)]);
     a.partial[a.width + i] = static_cast<float>(dbias[size_t(i)]);
   }

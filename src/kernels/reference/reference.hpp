@@ -1,4 +1,4 @@
-// Plain loops, double sums: what each kernel means. The fast versions are tested against these.
+// Plain loops with sums in double that define the result of each kernel; fast versions are tested against them.
 #pragma once
 #include "kernels/table.hpp"
 
@@ -12,6 +12,7 @@ void gelu_backward(const GeluBackward&);
 void dropout(const Dropout&);
 void column_sum(const ColumnSum&);
 void add(const Add&);
+void widen(const Widen&);
 void attention(const Attention&, float* scratch);
 void attention_backward(const AttentionBackward&, float* scratch);
 void attention_cached(const AttentionCached&);

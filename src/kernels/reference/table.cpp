@@ -12,6 +12,7 @@ const Table reference_table = {
     .dropout = reference::dropout,
     .column_sum = reference::column_sum,
     .add = reference::add,
+    .widen = reference::widen,
     .attention = reference::attention,
     .attention_backward = reference::attention_backward,
     .attention_cached = reference::attention_cached,

@@ -1,4 +1,4 @@
-// What every time chart shares: dygraphs set up once, linked zoom, keys, a readout of exact values, colours of the theme.
+// Shared by all charts over time: dygraphs options, linked zoom, keys, a readout of exact values, colours of the theme.
 
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter(plugin => plugin !== Dygraph.Plugins.Legend);  // ours is text, not HTML
 

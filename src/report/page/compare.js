@@ -1,4 +1,4 @@
-// Two runs, one over the other.
+// Compares two runs in the same charts.
 
 function comparePage(main, both) {
   const [a, b] = both.runs, hues = ['memory', 'trend'];
@@ -18,7 +18,7 @@ function comparePage(main, both) {
     if (!rows.some(row => row[1] !== null || row[2] !== null)) return;
     const host = section(id, title);
     main.append(host);
-    const chart = new Chart(host, {id: id + '-chart', label: `${title} of both runs`, names: ['A', 'B'], tall: true, hint: 'Drag to zoom, double-click for all.',
+    const chart = new Chart(host, {id: id + '-chart', label: `${title} of both runs`, names: ['A', 'B'], tall: true, hint: 'Drag to zoom, double-click to reset.',
       colours: () => hues.map(colour), rows: () => rows, options: () => ({connectSeparatedPoints: true, strokeWidth: 1.4, ...(spec.look || {})}),
       describe: row => [['at', moment(row[0])], row[1] === null ? null : ['A', spec.format(row[1]), 'var(--memory)'], row[2] === null ? null : ['B', spec.format(row[2]), 'var(--trend)']], ...spec});
     host.append(legend(chart, [{index: 0, name: 'A: ' + a.run.name, key: 'var(--memory)'}, {index: 1, name: 'B: ' + b.run.name, key: 'var(--trend)'}]));
@@ -27,8 +27,8 @@ function comparePage(main, both) {
   add('memory', 'Memory over time', 'memory', 'bytes', {bytes: true, format: exactBytes, range: () => [0, (high || 1) * 1.08]});
   add('floor', 'Floor', 'floor', 'bytes', {bytes: true, format: exactBytes});
   add('loss', 'Loss', 'steps', 'loss', {format: value => number(value, 7)});
-  add('tokens', 'Tokens a second', 'steps', 'tokens_per_second', {format: value => number(value, 6), look: {includeZero: true}});
-  add('step', 'Time of a step', 'steps', 'seconds_per_step', {format: duration, axes: {y: {axisLabelWidth: 64, axisLabelFormatter: value => duration(value)}}, look: {includeZero: true}});
+  add('tokens', 'Tokens per second', 'steps', 'tokens_per_second', {format: value => number(value, 6), look: {includeZero: true}});
+  add('step', 'Time per step', 'steps', 'seconds_per_step', {format: duration, axes: {y: {axisLabelWidth: 64, axisLabelFormatter: value => duration(value)}}, look: {includeZero: true}});
   const keys = [...new Set(both.runs.flatMap(run => Object.keys(run.configuration)))].sort();
   const differ = keys.filter(key => a.configuration[key] !== b.configuration[key]);
   const host = section('details', 'Settings that differ');

@@ -1,4 +1,4 @@
-// Configuration, versions, machine.
+// Shows the configuration, versions and machine.
 
 class DetailsSection {
   constructor(main) {

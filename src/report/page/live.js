@@ -1,4 +1,4 @@
-// A page that follows a run: increments are merged into what is there, and what is there stays bounded.
+// A page that follows a run: increments are merged into the data, whose size stays bounded.
 
 const mostRows = {memory: 4000, steps: 3000, evaluations: 1000, events: 500, phases: 1500, samples: 900};
 

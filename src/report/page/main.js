@@ -1,4 +1,4 @@
-// Puts the page together: from the data inside the file, or from the server.
+// Builds the page from the data inside the file or from the server.
 
 function headline(run) {
   const about = run.run, rows = run.memory.rows, last = rows.length ? rows[rows.length - 1][columnOf(run.memory, 'time')] : 0;

@@ -1,4 +1,4 @@
-// The verdict, and the memory of the run with everything that explains it.
+// The verdict, and the memory of the run with its floor, trend, phases, spikes and events.
 
 // "Leak: …" with the first word in the verdict's colour; the text stays the same.
 function emphasised(sentence) {
@@ -28,7 +28,7 @@ function verdictCard(run, label) {
       leak ? figure('Grows by', `${rate(verdict.rate_bytes_per_second)} ${unit}`, `95 %: ${rate(low)} to ${rate(high)}`)
         : figure('Ruled out', `above ${bytes(verdict.ruled_out_bytes_per_second * pace(verdict.ruled_out_bytes_per_second)[0])} ${pace(verdict.ruled_out_bytes_per_second)[1]}`,
           `fitted: ${rate(verdict.rate_bytes_per_second)} ${unit}`),
-      figure('Time to the line', leak && verdict.seconds_to_limit !== null ? duration(verdict.seconds_to_limit) : leak ? 'no line known' : 'not on course',
+      figure('Time to the line', leak && verdict.seconds_to_limit !== null ? duration(verdict.seconds_to_limit) : leak ? 'no line known' : 'not reached',
         run.line ? `line at ${bytes(run.line)}` : 'no line recorded'),
       figure('Process', culprit ? culprit.name : leak ? 'the run itself' : 'none grows',
         culprit ? `${culprit.pid ? 'pid ' + culprit.pid + ', ' : ''}${culprit.role || 'role unknown'}, ${Math.round(100 * culprit.share)} % of the growth` : ''),
@@ -98,10 +98,10 @@ class MemorySection {
       return button;
     };
     this.host.append(make('p', {class: 'note'}, pss
-      ? 'The whole tree, shared pages counted once (PSS). The floor is what is left when spikes have come back down.'
-      : 'Resident memory of the process. The floor is what is left when spikes have come back down.'));
+      ? 'The whole tree, shared pages counted once (PSS). The floor is what remains after spikes have come back down.'
+      : 'Resident memory of the process. The floor is what remains after spikes have come back down.'));
     this.chart = new Chart(this.host, {
-      id: 'memory-chart', label: this.spoken(), bytes: true, tall: true, hint: 'Drag to zoom, double-click for all; arrow keys read values, + and − zoom.',
+      id: 'memory-chart', label: this.spoken(), bytes: true, tall: true, hint: 'Drag to zoom, double-click to reset; arrow keys read values, + and − zoom.',
       names: ['memory', 'floor', 'trend', 'RSS'],
       colours: () => [colour('memory'), colour('floor'), colour('trend'), colour('faint')],
       rows: () => this.rows,
@@ -247,9 +247,9 @@ class MemorySection {
     this.told = told;
     const parts = [];
     if (this.run.line && !this.lineShown)
-      parts.push(make('p', {class: 'note'}, `The line at ${bytes(this.run.line)} is far above what is drawn.`));
+      parts.push(make('p', {class: 'note'}, `The line at ${bytes(this.run.line)} is far above the range shown.`));
     if (events.length) {
-      parts.push(make('h3', {}, 'What happened'));
+      parts.push(make('h3', {}, 'Events'));
       const shown = events.length > 40 ? [...events.slice(0, 10), ...events.slice(-30)] : events;
       parts.push(make('div', {class: 'scroll', tabindex: 0}, plainTable([{name: '', right: true}, {name: 'at'}, {name: 'kind'}, {name: 'what'}],
         shown.map(event => [events.indexOf(event) + 1, moment(event[0]), event[1], event[2]]), {class: 'events'})));

@@ -1,4 +1,4 @@
-// The memory plan as rectangles, time in the step across and offsets up, beside the measured memory on the same scale.
+// The memory plan as rectangles over time and offset, beside the measured memory on the same scale.
 
 const planHues = ['plan-1', 'plan-2', 'plan-3', 'plan-4', 'plan-5', 'plan-6', 'plan-7', 'plan-8'];
 
@@ -31,8 +31,8 @@ class PlanSection {
 
   build(totals) {
     const total = this.run.plan.total_bytes;
-    this.host.append(make('p', {class: 'note'}, `Every value of a training step has its place: ${bytes(total)} in ${count(this.values.length)} values, known before the first step. ` +
-      'On the right, on the same scale, what was measured: the plan and the program itself.'));
+    this.host.append(make('p', {class: 'note'}, `Every value of a training step has a fixed place: ${bytes(total)} in ${count(this.values.length)} values, known before the first step. ` +
+      'On the right, on the same scale, the measured memory: the plan and the program itself.'));
     this.readout = make('div', {class: 'readout', role: 'status'});
     this.reset = make('button', {type: 'button', class: 'small', hidden: true, onclick: () => this.zoom(null)}, 'Show all');
     this.canvas = make('canvas', {class: 'plan', id: 'plan-chart', tabindex: 0, role: 'application', 'aria-roledescription': 'chart',
@@ -172,7 +172,7 @@ class PlanSection {
       make('span', {class: 'value'}, value.role), make('span', {class: 'value'}, make('b', {}, exactBytes(value.size))),
       make('span', {class: 'value'}, make('span', {class: 'name'}, 'at'), ' ', bytes(value.offset, 4)),
       make('span', {class: 'value'}, make('span', {class: 'name'}, 'lives from'), ` ${value.first} to ${value.last}`)]
-      : [make('span', {class: 'hint'}, 'Point at a rectangle for its name and size; drag to zoom, arrow keys walk by size.')]));
+      : [make('span', {class: 'hint'}, 'Point at a rectangle for its name and size; drag to zoom, arrow keys step through values by size.')]));
     if (this.values) this.draw();
   }
 

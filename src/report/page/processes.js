@@ -1,4 +1,4 @@
-// Memory by process, stacked: the main program below, then wrappers, workers and the rest, told apart by colour.
+// Memory by process, stacked: the main program at the bottom, then wrappers, workers and the rest, distinguished by colour.
 
 const roleOrder = ['main', 'wrapper', 'worker pool', 'other', 'short-lived', ''];
 const roleHues = {main: ['role-main'], wrapper: ['role-wrapper'], 'worker pool': ['role-worker-1', 'role-worker-2', 'role-worker-3'],

@@ -1,4 +1,4 @@
-// Call sites that hold memory: a flame graph, the outermost frame below, and a table.
+// Call sites that hold memory: a flame graph with the outermost frame at the bottom, and a table.
 
 class SitesSection {
   constructor(main) {
@@ -17,7 +17,7 @@ class SitesSection {
     this.readout = make('div', {class: 'readout', role: 'status'});
     this.reset = make('button', {type: 'button', class: 'small', hidden: true, onclick: () => this.zoom(this.root)}, 'Show all');
     this.host.replaceChildren(this.host.firstChild,
-      make('p', {class: 'note'}, 'What was allocated and not given back, by where it was asked for. A frame is as wide as what it holds; the warmer it is, the faster that grows.'),
+      make('p', {class: 'note'}, 'Memory that was allocated and not freed, by call site. The width of a frame is the memory it holds; the warmer its colour, the faster it grows.'),
       make('div', {class: 'tools'}, this.readout, this.reset), this.flame, this.table(sites, run.sites.left_out));
     this.draw();
     if (!this.observer) this.observer = new ResizeObserver(() => this.draw());

@@ -1,4 +1,4 @@
-// Loss and learning rate, tokens a second, time of a step.
+// Loss and learning rate, tokens per second, time per step.
 
 class TrainingSection {
   constructor(main) {
@@ -91,8 +91,8 @@ class TrainingSection {
       });
     };
     const [least, most] = extremes(this.speedRows.map(row => row[1])), [fastest, slowest] = extremes(this.speedRows.map(row => row[2]));
-    small('tokens-chart', 'Tokens a second', 1, 'floor', value => number(value, 3), `Tokens a second, between ${number(least)} and ${number(most)}.`);
-    small('step-chart', 'Time of a step', 2, 'phase-sample', value => value === 0 ? '0' : duration(value), `Time of a step, between ${duration(fastest)} and ${duration(slowest)}.`);
+    small('tokens-chart', 'Tokens per second', 1, 'floor', value => number(value, 3), `Tokens per second, between ${number(least)} and ${number(most)}.`);
+    small('step-chart', 'Time per step', 2, 'phase-sample', value => value === 0 ? '0' : duration(value), `Time per step, between ${duration(fastest)} and ${duration(slowest)}.`);
   }
 
   spokenLoss() {

@@ -1,4 +1,4 @@
-// Numbers and times as people read them, and elements made without any HTML text.
+// Formats numbers and times, and creates elements without HTML text.
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
@@ -46,7 +46,7 @@ function moment(seconds) {
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole % 3600 / 60))}:${two(whole % 60)}${rest}`;
 }
 
-const paces = [[1, 'a second'], [60, 'a minute'], [3600, 'an hour'], [86400, 'a day']];
+const paces = [[1, 'per second'], [60, 'per minute'], [3600, 'per hour'], [86400, 'per day']];
 
 // The shortest unit of time in which the rate is a megabyte or more.
 function pace(rate) {

@@ -1,13 +1,13 @@
 // Forwards one output stream of a watched program byte for byte and in order, and passes it to a reader on
 // the way.
 #pragma once
-#include <poll.h>
-
 #include <functional>
 #include <string>
 #include <string_view>
 
-namespace plimsoll::watch {
+#include "platform/descriptors.hpp"
+
+namespace plimsoll::platform {
 
 class Relay {
  public:
@@ -16,9 +16,9 @@ class Relay {
 
   bool open() const { return from_ >= 0; }
   // What to wait for: bytes to read, or room to write those read before.
-  pollfd wants() const;
-  // After poll: moves what can be moved without blocking.
-  void advance(short events);
+  Awaited wants() const;
+  // After waiting: moves what can be moved without blocking.
+  void advance(bool ready);
   // Reads and writes until the stream has nothing more for now; at the end of watching.
   void drain();
   bool ends_with_newline() const { return last_ == '\n'; }
@@ -36,4 +36,4 @@ class Relay {
   bool broken_ = false;
 };
 
-}  // namespace plimsoll::watch
+}  // namespace plimsoll::platform

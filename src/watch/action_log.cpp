@@ -1,8 +1,8 @@
-#include "watch/guard_log.hpp"
-
-#include <unistd.h>
+#include "watch/action_log.hpp"
 
 #include <algorithm>
+
+#include "platform/descriptors.hpp"
 
 namespace plimsoll::watch {
 namespace {
@@ -11,13 +11,13 @@ constexpr size_t most_actions = 512;
 
 }  // namespace
 
-GuardLog::GuardLog(const std::string& out) {
+ActionLog::ActionLog(const std::string& out) {
   actions_.reserve(most_actions);
   if (!out.empty()) record_ = std::make_unique<RunRecord>(RunRecord::create(out, {.kind = RunKind::guard}));
 }
 
-GuardAction* GuardLog::add(double time, const guard::Decision& decision, std::string_view what, int pid) {
-  GuardAction* action = &overflow_;
+TreeAction* ActionLog::add(double time, const guard::Decision& decision, std::string_view what, int pid) {
+  TreeAction* action = &overflow_;
   if (actions_.size() < most_actions)
     action = &actions_.emplace_back();
   else
@@ -35,17 +35,17 @@ GuardAction* GuardLog::add(double time, const guard::Decision& decision, std::st
   return action;
 }
 
-void GuardLog::effect(GuardAction* action, double time, std::string_view text) {
+void ActionLog::effect(TreeAction* action, double time, std::string_view text) {
   write_to(action->effect, "{}", text);
   say(time, guard::level_name(action->level), text);
 }
 
-void GuardLog::say(double time, std::string_view kind, std::string_view text) {
+void ActionLog::say(double time, std::string_view kind, std::string_view text) {
   std::array<char, 512> line;
   auto end = fmt::format_to_n(line.data(), line.size(), "plimsoll: guard: {}: {}\n", kind, text);
   const size_t size = std::min(end.size, line.size());
   if (size == line.size()) line.back() = '\n';
-  (void)!::write(STDERR_FILENO, line.data(), size);
+  platform::write_all(platform::standard_error, {line.data(), size});
   if (record_) {
     auto words = fmt::format_to_n(line.data(), line.size(), "{}: {}", kind, text);
     record_->event("guard", {line.data(), std::min(words.size, line.size())}, time);

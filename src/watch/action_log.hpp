@@ -14,7 +14,7 @@
 
 namespace plimsoll::watch {
 
-struct GuardAction {
+struct TreeAction {
   double time = 0;
   guard::Level level = guard::Level::ok;
   std::array<char, 32> what{};  // "SIGSTOP", "ask", "would SIGTERM"
@@ -24,23 +24,23 @@ struct GuardAction {
   std::array<char, 160> effect{};  // what came of it; empty as long as that is open
 };
 
-class GuardLog {
+class ActionLog {
  public:
-  explicit GuardLog(const std::string& out);  // run file; empty: none
+  explicit ActionLog(const std::string& out);  // run file; empty: none
 
   // Never null: what does not fit any more is said and recorded, not kept.
-  GuardAction* add(double time, const guard::Decision& decision, std::string_view what, int pid);
-  void effect(GuardAction* action, double time, std::string_view text);
+  TreeAction* add(double time, const guard::Decision& decision, std::string_view what, int pid);
+  void effect(TreeAction* action, double time, std::string_view text);
   // One line on standard error, and in the record.
   void say(double time, std::string_view kind, std::string_view text);
 
   RunRecord* record() { return record_.get(); }
-  const std::vector<GuardAction>& actions() const { return actions_; }
+  const std::vector<TreeAction>& actions() const { return actions_; }
   uint64_t left_out() const { return left_out_; }
 
  private:
-  std::vector<GuardAction> actions_;
-  GuardAction overflow_;
+  std::vector<TreeAction> actions_;
+  TreeAction overflow_;
   uint64_t left_out_ = 0;
   std::unique_ptr<RunRecord> record_;
 };

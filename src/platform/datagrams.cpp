@@ -1,7 +1,5 @@
-#include "observe/step_socket.hpp"
+#include "platform/datagrams.hpp"
 
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,43 +8,43 @@
 
 #include "base/error.hpp"
 
-namespace plimsoll::observe {
+namespace plimsoll::platform {
 
-StepSocket::StepSocket() {
+DatagramSocket::DatagramSocket(const std::string& name) {
   const char* base = std::getenv("XDG_RUNTIME_DIR");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   // The address holds 107 bytes; a folder that does not leave room for ours, or is not writable, gives way to
   // /tmp.
   for (std::string place : {std::string(base ? base : "/tmp"), std::string("/tmp")}) {
-    if (place.size() + std::string_view("/plimsoll-steps-XXXXXX/steps").size() >= sizeof address.sun_path)
+    if (place.size() + std::strlen("/plimsoll-socket-XXXXXX/") + name.size() >= sizeof address.sun_path)
       continue;
-    folder_.emplace(place, "steps");
+    folder_.emplace(place, "socket");
     if (folder_->ok()) break;
   }
   if (!folder_ || !folder_->ok())
-    fail("no folder for the step socket can be made in /tmp ({}); use --no-steps", std::strerror(errno));
-  path_ = folder_->path() + "/steps";
+    fail("cannot create a folder for the {} socket in /tmp ({}); use --no-steps", name, std::strerror(errno));
+  path_ = folder_->path() + "/" + name;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   descriptor_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0 || bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     int error = errno;
     rmdir(folder_->path().c_str());
-    fail("the step socket '{}' cannot be made ({}); use --no-steps", path_, std::strerror(error));
+    fail("cannot create the socket '{}' ({}); use --no-steps", path_, std::strerror(error));
   }
 }
 
-StepSocket::~StepSocket() {
+DatagramSocket::~DatagramSocket() {
   close(descriptor_);
   unlink(path_.c_str());
   rmdir(folder_->path().c_str());
 }
 
-bool StepSocket::Sender::operator==(const Sender& other) const {
+bool DatagramSocket::Sender::operator==(const Sender& other) const {
   return length == other.length && std::memcmp(&address, &other.address, length) == 0;
 }
 
-std::optional<std::string_view> StepSocket::receive(Sender& sender) {
+std::optional<std::string_view> DatagramSocket::receive(Sender& sender) {
   sender.length = sizeof sender.address;
   ssize_t got = recvfrom(descriptor_, buffer_.data(), buffer_.size(), 0,
                          reinterpret_cast<sockaddr*>(&sender.address), &sender.length);
@@ -54,10 +52,10 @@ std::optional<std::string_view> StepSocket::receive(Sender& sender) {
   return std::string_view(buffer_.data(), size_t(got));
 }
 
-int StepSocket::send(const Sender& to, std::string_view text) const {
+int DatagramSocket::send(const Sender& to, std::string_view text) const {
   ssize_t put = sendto(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                        reinterpret_cast<const sockaddr*>(&to.address), to.length);
   return put < 0 ? errno : 0;
 }
 
-}  // namespace plimsoll::observe
+}  // namespace plimsoll::platform

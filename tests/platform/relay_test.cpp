@@ -1,4 +1,4 @@
-#include "watch/relay.hpp"
+#include "platform/relay.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <thread>
 
-namespace plimsoll::watch {
+namespace plimsoll::platform {
 
 // Any bytes in any pieces come out the same and in order, also where the reader is slower than the writer.
 RC_GTEST_PROP(Relay, EveryByteInOrder, (const std::vector<std::string>& pieces)) {
@@ -31,9 +31,9 @@ RC_GTEST_PROP(Relay, EveryByteInOrder, (const std::vector<std::string>& pieces))
   });
   Relay relay(in[0], out[1], [&](std::string_view bytes) { seen += bytes; });
   while (relay.open()) {
-    pollfd want = relay.wants();
-    poll(&want, 1, 1000);
-    relay.advance(want.revents);
+    Awaited want[] = {relay.wants()};
+    wait_for(want, 1);
+    relay.advance(want[0].ready);
   }
   close(out[1]);
   writer.join(), reader.join();
@@ -51,13 +51,13 @@ TEST(Relay, AReaderThatWentAwayIsNoticed) {
   ASSERT_EQ(write(in[1], "x", 1), 1);
   Relay relay(in[0], out[1], [](std::string_view) {});
   for (int i = 0; i < 3 && relay.open(); ++i) {
-    pollfd want = relay.wants();
-    poll(&want, 1, 1000);
-    relay.advance(want.revents);
+    Awaited want[] = {relay.wants()};
+    wait_for(want, 1);
+    relay.advance(want[0].ready);
   }
   EXPECT_TRUE(relay.broken());
   EXPECT_FALSE(relay.open());
   close(in[0]), close(in[1]), close(out[1]);
 }
 
-}  // namespace plimsoll::watch
+}  // namespace plimsoll::platform

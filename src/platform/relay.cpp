@@ -1,14 +1,15 @@
-#include "watch/relay.hpp"
+#include "platform/relay.hpp"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-namespace plimsoll::watch {
+namespace plimsoll::platform {
 
 Relay::Relay(int from, int to, std::function<void(std::string_view)> reader)
     : from_(from), to_(to), reader_(std::move(reader)) {
@@ -20,13 +21,13 @@ Relay::Relay(int from, int to, std::function<void(std::string_view)> reader)
   piece_ = file ? SIZE_MAX : PIPE_BUF;
 }
 
-pollfd Relay::wants() const {
-  if (!open()) return {-1, 0, 0};
-  return pending_.empty() ? pollfd{from_, POLLIN, 0} : pollfd{to_, POLLOUT, 0};
+Awaited Relay::wants() const {
+  if (!open()) return {};
+  return pending_.empty() ? Awaited{from_} : Awaited{to_, true};
 }
 
-void Relay::advance(short events) {
-  if (!open() || events == 0) return;
+void Relay::advance(bool ready) {
+  if (!open() || !ready) return;
   if (pending_.empty())
     read_more();
   else
@@ -68,4 +69,4 @@ void Relay::drain() {
   }
 }
 
-}  // namespace plimsoll::watch
+}  // namespace plimsoll::platform

@@ -1,0 +1,43 @@
+// A datagram socket with its own path that other programs write to, and the sender of each message for replies.
+#pragma once
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "platform/owned_folder.hpp"
+
+namespace plimsoll::platform {
+
+class DatagramSocket {
+ public:
+  // Made as `name` in a fresh folder only the user may enter. Error where no socket can be made.
+  explicit DatagramSocket(const std::string& name);
+  ~DatagramSocket();
+  DatagramSocket(const DatagramSocket&) = delete;
+  DatagramSocket& operator=(const DatagramSocket&) = delete;
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
+  // Who sent a message; without an address of its own it cannot be answered.
+  struct Sender {
+    sockaddr_un address{};
+    socklen_t length = 0;
+    bool operator==(const Sender& other) const;
+  };
+  // The next one waiting, without allocating; valid until the next call.
+  std::optional<std::string_view> receive(Sender& sender);
+  // 0, or an errno code.
+  int send(const Sender& to, std::string_view text) const;
+
+ private:
+  std::optional<OwnedFolder> folder_;
+  std::string path_;
+  std::array<char, 1024> buffer_{};
+  int descriptor_ = -1;
+};
+
+}  // namespace plimsoll::platform

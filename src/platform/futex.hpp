@@ -1,0 +1,12 @@
+// Sleeping on a word of memory until another thread changes it.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+namespace plimsoll::platform {
+
+// Returns at once where `word` is no longer `value`; may return early for no reason.
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value);
+void wake(std::atomic<uint32_t>& word, int count);
+
+}  // namespace plimsoll::platform

@@ -1,0 +1,38 @@
+// Files shared by two processes: one is read while the other writes it, one is locked as a sign of life.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace plimsoll::platform {
+
+// A regular file, never followed through a symbolic link.
+class SharedFile {
+ public:
+  explicit SharedFile(const std::string& path);  // InputError when it cannot be read
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  uint64_t size() const { return size_; }  // when it was opened
+  // As many bytes as there are; fewer at the end of the file or where reading fails.
+  size_t read(uint64_t offset, void* to, size_t bytes) const;
+
+ private:
+  int descriptor_;
+  uint64_t size_ = 0;
+};
+
+// A new file, locked as long as this object lives; the kernel lets go of it however this process ends.
+class LockedFile {
+ public:
+  explicit LockedFile(const std::string& path);  // Error when it is there already or cannot be made
+  ~LockedFile();
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace plimsoll::platform

@@ -1,0 +1,34 @@
+// What a watch shows while it runs: the tree at the bottom of a terminal, otherwise an occasional line.
+#pragma once
+#include <string>
+
+#include "live/terminal.hpp"
+#include "watch/step_track.hpp"
+#include "watch/tree_judge.hpp"
+
+namespace plimsoll::watch {
+
+class Console {
+ public:
+  // `to` is one of the standard streams. A quiet one only says what it is told to.
+  Console(int to, bool quiet) : to_(to), quiet_(quiet), rows_(to) {}
+
+  void say(const std::string& text) const;
+  bool quiet() const { return quiet_; }
+  // After every sample.
+  void show(const observe::Snapshot& snapshot, const TreeJudge& judge, const Reached& reached);
+  // The terminal has another size.
+  void redraw(const observe::Snapshot& snapshot, const TreeJudge& judge, const Reached& reached);
+  // Gives the rows at the bottom back.
+  void close() { rows_.close(); }
+
+ private:
+  void draw(const observe::Snapshot& snapshot, const TreeJudge& judge, const Reached& reached);
+
+  int to_;
+  bool quiet_;
+  live::BottomRows rows_;
+  double next_line_ = 0;
+};
+
+}  // namespace plimsoll::watch

@@ -1,0 +1,45 @@
+#include "watch/tree_judge.hpp"
+
+#include <algorithm>
+
+namespace plimsoll::watch {
+namespace {
+
+constexpr size_t held_back = 12;
+
+}  // namespace
+
+bool TreeJudge::add(const observe::Snapshot& snapshot, uint64_t limit) {
+  history_.add(snapshot);
+  late_.push_back({snapshot.time, snapshot.bytes, snapshot.living()});
+  if (late_.size() > held_back) {
+    series_.add(late_.front().time, late_.front().bytes);
+    late_.pop_front();
+  }
+  if (!online_)
+    online_ = std::make_unique<verdict::OnlineVerdict>(verdict::Options{.limit_bytes = double(limit)});
+  const bool before = online_->first_leak().has_value();
+  online_->add({snapshot.time, double(snapshot.bytes)});
+  return !before && online_->first_leak();
+}
+
+void TreeJudge::leave_out_the_end() {
+  size_t most = 0;
+  for (const Late& sample : late_) most = std::max(most, sample.processes);
+  while (late_.size() > 1 && late_.back().processes < most) late_.pop_back();
+  while (late_.size() > 1 && double(late_.back().bytes) < 0.99 * double(late_[late_.size() - 2].bytes))
+    late_.pop_back();
+}
+
+double TreeJudge::close(double otherwise) {
+  const double until = late_.empty() ? otherwise : late_.back().time;
+  for (const Late& sample : late_) series_.add(sample.time, sample.bytes);
+  late_.clear();
+  return until;
+}
+
+diagnose::Judgement TreeJudge::judge(const verdict::Options& options, double until) const {
+  return diagnose::judge_tree(series_, history_, options, until);
+}
+
+}  // namespace plimsoll::watch

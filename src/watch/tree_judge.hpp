@@ -1,0 +1,37 @@
+// What is judged of a watched tree: the series of the whole and the history of each process. Evaluates the
+// verdict while samples arrive and judges everything again at the end.
+#pragma once
+#include <deque>
+#include <memory>
+
+#include "diagnose/judgement.hpp"
+
+namespace plimsoll::watch {
+
+class TreeJudge {
+ public:
+  // True where a leak is seen for the first time. `limit` counts from the first call on.
+  bool add(const observe::Snapshot& snapshot, uint64_t limit);
+  // A program that ends lets its processes go and gives memory back step by step; that says nothing about a leak.
+  void leave_out_the_end();
+  // The end: nothing is added any more. Returns up to when samples are judged; `otherwise` where there are none.
+  double close(double otherwise);
+  diagnose::Judgement judge(const verdict::Options& options, double until) const;
+
+  const diagnose::History& history() const { return history_; }
+  const verdict::Series& series() const { return series_; }
+  const verdict::Verdict* current() const { return online_ ? &online_->current() : nullptr; }
+
+ private:
+  struct Late {
+    double time;
+    uint64_t bytes;
+    size_t processes;
+  };
+  diagnose::History history_;
+  verdict::Series series_{8192};
+  std::deque<Late> late_;  // the newest samples wait here: those of a tree that is coming down are not judged
+  std::unique_ptr<verdict::OnlineVerdict> online_;  // for the moment a leak is first seen
+};
+
+}  // namespace plimsoll::watch
