@@ -1,4 +1,4 @@
-// GPU memory by process, from NVIDIA's or AMD's library if one can be opened at run time; otherwise a stub
+// GPU memory by process, from NVIDIA's or AMD's library if one can be opened at run time; otherwise an object
 // that says so.
 #pragma once
 #include <cstdint>

@@ -25,8 +25,8 @@ Reader reader_of(std::string bytes) {
 
 TEST(Reader, SumsBlocksBySiteAndWalksTheirStacks) {
   HeapFileMaker made;
-  const uint32_t outer = made.python("/home/a/train.py", "main", 10),
-                 inner = made.python("/home/a/train.py", "step", 57);
+  const uint32_t outer = made.python("/data/a/train.py", "main", 10),
+                 inner = made.python("/data/a/train.py", "step", 57);
   const uint32_t site = made.site({outer, inner});
   const uint32_t other = made.site({outer});
   made.block(0x1000, 1000, 500000, 30, site);
@@ -49,7 +49,7 @@ TEST(Reader, SumsBlocksBySiteAndWalksTheirStacks) {
   EXPECT_EQ(reader.frame(stack[0]).function, "step");
   EXPECT_EQ(reader.frame(stack[0]).line, 57u);
   EXPECT_EQ(reader.frame(stack[1]).function, "main");
-  EXPECT_EQ(reader.frame(stack[1]).file, "/home/a/train.py");
+  EXPECT_EQ(reader.frame(stack[1]).file, "/data/a/train.py");
 }
 
 TEST(Reader, RefusesWhatIsNoHeapFile) {

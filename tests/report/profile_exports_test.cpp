@@ -14,8 +14,8 @@ const std::vector<ExportedStack> stacks = {
 };
 
 TEST(ProfileExports, ReadFramesAsTheyWereRecorded) {
-  const ExportedFrame python = parse_frame("/home/a b/train.py:57 Net.forward");
-  EXPECT_EQ(python.file, "/home/a b/train.py");
+  const ExportedFrame python = parse_frame("/data/a b/train.py:57 Net.forward");
+  EXPECT_EQ(python.file, "/data/a b/train.py");
   EXPECT_EQ(python.line, 57);
   EXPECT_EQ(python.function, "Net.forward");
   const ExportedFrame native = parse_frame("/lib/libc.so.6 std::sort<int>(int*, int*)");
