@@ -48,7 +48,7 @@ uint64_t Guard::margin(const Reading& reading) const {
 }
 
 Guard::Wanted Guard::by_use(const Reading& reading, const Lines& lines) const {
-  const double soon = double(reading.used) + rates_.fast() * policy_.reaction;
+  const double soon = double(reading.used) + rates_.fast() * (policy_.reaction + reading.late);
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn}) {
     const uint64_t line = lines.of(level);
     // A stop because a pause did not help holds until the pause would have ended.

@@ -22,6 +22,7 @@ struct Reading {
   uint64_t limit = 0;                 // bytes; 0: nothing is known, which is never a reason to act
   uint64_t used = 0;                  // of it, without what the kernel would give back (page cache)
   std::optional<uint64_t> room = {};  // the least bytes left of any limit: a small one fills sooner
+  double late = 0;                    // seconds it took to read it: growth meanwhile is not in `used`
   int source = 0;                     // which limit it is; growth is not carried from one to another
   // Percent of the last 10 s in which all tasks waited for memory; 0 where the kernel does not say.
   double pressure = 0;

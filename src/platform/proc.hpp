@@ -93,6 +93,8 @@ class Files {
   Read smaps(int pid, Smaps& sum) const;
   // Open descriptors; -1 where we may not look.
   int descriptors(int pid) const;
+  // The pid given out last: while it stays, no process or thread was started. 0 where the kernel does not say.
+  int newest_pid() const;
   // Whether the mount hides processes of other users (hidepid).
   bool hides_processes() const;
 
