@@ -43,7 +43,8 @@ struct Decision {
   double poll = 1;  // seconds until the next reading is wanted
   Lines lines;
   uint64_t limit = 0, used = 0;
-  double rate = 0;  // bytes per second by which the floor rises; 0 if it does not
+  uint64_t soon = 0;  // use when something can be done about it, at the rate of the last moments
+  double rate = 0;    // bytes per second by which the floor rises; 0 if it does not
   // Until the stop line at that rate; nullopt where use does not grow.
   std::optional<double> seconds_to_line, steps_to_line;
   std::array<char, 200> text{};  // why, for people

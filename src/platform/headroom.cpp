@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,6 +101,28 @@ void Headroom::forget_unseen() {
     if (any && !source.seen && source.group.version > 0) source.close();
     source.seen = false;
   }
+}
+
+bool Headroom::only(const proc::Files& files, int source, std::span<const int> pids) {
+  if (source <= 0) return false;
+  std::array<char, cgroup::longest_folder + 64> path;
+  auto in_folder = [&](const char* file) {
+    *fmt::format_to_n(path.data(), path.size() - 1, "{}{}", name(source), file).out = '\0';
+    return path.data();
+  };
+  struct stat folder;
+  if (stat(in_folder(""), &folder) != 0 || folder.st_nlink > 2) return false;  // a folder inside adds a link
+  const int file = open_file(in_folder("/cgroup.procs"));
+  const std::string_view text = content(file);
+  close_file(file);
+  if (text.size() == buffer_.size()) return false;
+  for (std::string_view lines = text; !lines.empty();) {
+    const auto pid = text::number<int>(text::next_line(lines));
+    if (!pid) return false;
+    if (*pid == platform::own_pid() || std::binary_search(pids.begin(), pids.end(), *pid)) continue;
+    if (const auto stat = files.stat(*pid); stat && stat->parent != platform::own_pid()) return false;
+  }
+  return !text.empty();
 }
 
 bool Headroom::applies(const proc::Files& files, int source, int pid) {

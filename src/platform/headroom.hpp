@@ -9,6 +9,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,9 @@ class Headroom {
   // Ends a round of looks: groups that none of the processes seen in it is in do not count any more. A round that
   // could read none changes nothing.
   void forget_unseen();
+  // Whether all processes of the group are among `pids`, which ascend, or this one and its children: then its use is theirs, down to
+  // what no process shows (files in memory). False for the machine and for groups with groups inside.
+  bool only(const proc::Files& files, int source, std::span<const int> pids);
   // Whether this limit holds for the process.
   bool applies(const proc::Files& files, int source, int pid);
 

@@ -73,6 +73,7 @@ class Guarding {
   GuardSummary summary_;
   uint64_t allocations_before_ = 0;
   double next_tree_ = 0, next_look_ = 0, next_reading_ = 0, next_row_ = 0;
+  double sampled_ = 0;  // seconds the last sample of the tree took
   int newest_pid_ = 0;
   bool ended_ = false, interrupted_ = false, leave_ = false, child_changed_ = false;
 };
@@ -100,7 +101,7 @@ Guarding::Guarding(const GuardOptions& options)
   const int root = target_.root();
   sampler_ = std::make_unique<observe::Sampler>(
       target_.files(), observe::ProcessTree(target_.files(), root, target_.child() != nullptr),
-      observe::SamplerOptions{.system = false, .arguments = false});
+      observe::SamplerOptions{.system = false, .shared = true, .arguments = false});
   actor_ = std::make_unique<TreeActor>(
       target_.files(), *sampler_, log_,
       TreeActor::Options{.grace = options_.grace, .dry_run = options_.dry_run, .matters = [this](int pid) {
@@ -125,6 +126,9 @@ void Guarding::launch() {
 
 void Guarding::sample_tree(double time) {
   tree_ = &sampler_->sample(time);
+  // From the warning on, or nearly.
+  sampler_->near(limits_ && limits_->own_line() && double(tree_->bytes) > 0.6 * double(limits_->own_line()));
+  sampled_ = clock_.now() - time;
   actor_->see(*tree_);
   summary_.peak_tree = std::max(summary_.peak_tree, tree_->bytes);
   ended_ = target_.ended(*tree_);
@@ -181,7 +185,10 @@ void Guarding::act(double time, const Decision& decision) {
   }
   if (decision.act || decision.changed) tell(time, decision);
   shrink_.advance(time, decision);
+  const bool stood = actor_->busy();
   actor_->advance(time, decision);
+  // What goes on after standing still grows from now on: the time before says nothing about how fast.
+  if (stood && !actor_->busy()) guard_.changed_on_purpose();
 }
 
 void Guarding::listen() {
@@ -248,13 +255,15 @@ int Guarding::finish() {
 }
 
 void Guarding::judge(double time) {
-  guard::Reading reading = limits_->read(time, tree_->bytes);
+  guard::Reading reading = limits_->read(time, *tree_);
   reading.steps_per_second = steps_.rate();
   reading.late = 2 * (clock_.now() - time);  // to stop a tree takes about as long as to look at it
   const Decision decision = guard_.observe(reading);
   act(time, decision);
-  const double poll = actor_->busy() ? std::min(decision.poll, 0.02) : decision.poll;
-  const double between = limits_->own_line() ? std::max(poll, 0.01) : std::clamp(10 * poll, 0.05, 1.0);
+  double poll = actor_->busy() ? std::min(decision.poll, 0.02) : decision.poll;
+  if (limits_->own_line() && sampler_->writes_files()) poll = std::min(poll, 0.002);
+  const double between =
+      limits_->own_line() ? std::max({poll, 0.002, 2 * sampled_}) : std::clamp(10 * poll, 0.05, 1.0);
   next_tree_ = std::min(std::max(next_tree_, time), time + between);
   if (next_tree_ <= time) next_tree_ = time + between;
   next_reading_ = time + poll;

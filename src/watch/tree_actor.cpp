@@ -188,7 +188,7 @@ void TreeActor::advance(double now, const guard::Decision& decision) {
     watch_grace(now, decision);
   else if (phase_ == Phase::settling)
     settle(now, decision);
-  else if (decision.level == guard::Level::stop && decision.used >= decision.lines.stop)
+  else if (decision.level == guard::Level::stop && decision.soon >= decision.lines.stop)
     stop(now, decision);
   else if (paused_ && !options_.dry_run && now >= next_pass_) {
     pause_.stop_all();

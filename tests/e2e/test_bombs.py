@@ -21,7 +21,8 @@ atexit.register(shutil.rmtree, TMPFS, True)
 KINDS = ("private", "heap", "populate", "huge_pages", "threads", "shared", "shared_by_four", "memfd_mapped", "memfd_written",
          "memfd_one_write", "memfd_fallocate", "tmpfs_mapped", "tmpfs_written", "tmpfs_many_files", "fork_storm", "fork_chain",
          "daemon", "stubborn", "stubborn_daemon_shared", "moves_itself", "child_moves")
-SHORT = (("group", "private"), ("group", "moves_itself"), ("group", "child_moves"), ("group", "fork_storm"))
+SHORT = (("group", "private"), ("group", "moves_itself"), ("group", "child_moves"), ("group", "tmpfs_many_files"), ("limit", "shared"),
+         ("limit", "memfd_mapped"), ("limit", "memfd_written"), ("limit", "tmpfs_written"), ("limit", "fork_chain"))
 
 
 def numbers(path):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1] / "e2e"
-LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "report_browser")
+LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "bombs", "report_browser")
 
 
 def main():
