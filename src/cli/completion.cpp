@@ -26,7 +26,7 @@ std::string words_of(const Option& option) {
 }
 
 // The text inside single quotes of a shell.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out;
   for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
   return out;
@@ -69,7 +69,7 @@ std::string bash() {
       if (option.is_positional() || option.takes != Option::Takes::value) continue;
       const std::string names = option.letter.empty() ? option.name : option.letter + "|" + option.name;
       const std::string words = words_of(option);
-      const std::string reply = !words.empty() ? "-W '" + quoted(words) + "'" : is_path(option) ? "-f" : "";
+      const std::string reply = !words.empty() ? "-W '" + in_quotes(words) + "'" : is_path(option) ? "-f" : "";
       out += reply.empty()
                  ? fmt::format("    {}) return ;;\n", names)
                  : fmt::format("    {}) COMPREPLY=($(compgen {} -- \"$word\")); return ;;\n", names, reply);
@@ -91,7 +91,7 @@ std::string zsh_text(std::string_view text) {
     if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
     out += c;
   }
-  return quoted(out);
+  return in_quotes(out);
 }
 
 std::string zsh_option(const Option& option) {
