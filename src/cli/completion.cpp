@@ -69,7 +69,9 @@ std::string bash() {
       if (option.is_positional() || option.takes != Option::Takes::value) continue;
       const std::string names = option.letter.empty() ? option.name : option.letter + "|" + option.name;
       const std::string words = words_of(option);
-      const std::string reply = !words.empty() ? "-W '" + in_quotes(words) + "'" : is_path(option) ? "-f" : "";
+      const std::string reply = !words.empty()    ? "-W '" + in_quotes(words) + "'"
+                                : is_path(option) ? "-f"
+                                                  : "";
       out += reply.empty()
                  ? fmt::format("    {}) return ;;\n", names)
                  : fmt::format("    {}) COMPREPLY=($(compgen {} -- \"$word\")); return ;;\n", names, reply);

@@ -83,10 +83,10 @@ Command command(
                  "text or samples (*.jsonl) to measure on, the validation part as in training; default: "
                  "the run's own data")
           .wants("FILE|DIR");
-      options.flag("--all", everything, "with --data: all of it, not only the validation part");
-      options.flag("--skip-bad", skip_bad, "samples: leave malformed lines out instead of refusing them");
-      options.value("--threads", threads, "0: every core").wants("N");
-      options.value("--gemm", gemm, "auto, native, onednn, cblas or plain").wants("NAME");
+      options.flag("--all", everything, "with --data: use all of it, not only the validation part");
+      options.flag("--skip-bad", skip_bad, "samples: skip malformed lines instead of refusing the file");
+      options.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
+      options.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
       options.flag("--json", as_json, "print one JSON object");
       options.run(run);
     });

@@ -42,18 +42,18 @@ Command command(
       flags.value("--pid", options.pid, "guard this process and all that descends from it");
       flags
           .value("--limit", text->limit,
-                 "a line for the program's own use, like 8GB or 80% of the limit that applies")
+                 "memory limit for the program, such as 8GB or 80% of the effective limit")
           .wants("SIZE");
       flags
           .value("--policy", text->sources.file,
                  "TOML file of the keys below; flags and environment override it")
           .wants("FILE");
       flags.value("--grace", text->grace, "time between SIGTERM and SIGKILL (default 10s)").wants("TIME");
-      flags.value("--hook", options.hook, "shell command to run at every change of level").wants("CMD");
+      flags.value("--hook", options.hook, "shell command to run whenever the level changes").wants("CMD");
       flags.value("--out", options.out, "record into this run file").wants("FILE");
       add_serve_flags(flags, options.serve);
-      flags.flag("--dry-run", options.dry_run, "only say what would have been done");
-      flags.flag("--json", options.json, "one JSON object on standard output at the end");
+      flags.flag("--dry-run", options.dry_run, "only report what would have been done");
+      flags.flag("--json", options.json, "print one JSON object on standard output at the end");
       for (const guard::PolicyKey& key : guard::policy_keys()) {
         auto remember = [text, name = std::string(key.name)](const std::string& value) {
           text->sources.command_line[name] = value;

@@ -116,10 +116,11 @@ Command command(
     "plan --baby --sweep --svg sweep.svg",
     [](Options& options) {
       options.flag("--json", as_json, "print one JSON object");
-      options.flag("--sweep", sweep, "the curve of memory against predicted time, for choosing a --memory");
+      options.flag("--sweep", sweep, "print memory against predicted time, to help choose --memory");
       options
-          .value("--svg", svg,
-                 "draw the plan (time across, offsets up, a rectangle a value), or with --sweep the curve")
+          .value(
+              "--svg", svg,
+              "draw the plan (time across, offsets up, one rectangle per value), or with --sweep the curve")
           .wants("FILE");
       add_settings(options, sources);
       options.run(run);

@@ -41,8 +41,8 @@ Command command(
       auto exports = std::make_shared<Exports>();
       text->options.profile.on = true;
       flags.value("--pprof", exports->pprof, "write the sites of a run file for pprof").wants("FILE");
-      flags.value("--collapsed", exports->collapsed, "the same as collapsed stacks").wants("FILE");
-      flags.value("--speedscope", exports->speedscope, "the same for speedscope").wants("FILE");
+      flags.value("--collapsed", exports->collapsed, "write them as collapsed stacks").wants("FILE");
+      flags.value("--speedscope", exports->speedscope, "write them for speedscope").wants("FILE");
       flags.run([text, exports] {
         if (exports->any())
           write_exports(*exports, text->options.command);

@@ -110,19 +110,22 @@ void setup(Options& options) {
   options.words("run", arguments->files, "run.db, or the folder of a run");
   options
       .value("--out", arguments->out,
-             "Write to this file; its name says the form: .html, .md, .json, .svg, .csv")
+             "write to this file; the extension chooses the format: .html, .md, .json, .svg or .csv")
       .abbreviated("-o")
       .wants("FILE");
-  options.value("--format", arguments->format, "The form, whatever the name; without -o to standard output")
+  options
+      .value("--format", arguments->format,
+             "format of the output, whatever the file is called; without -o it goes to standard output")
       .one_of({"html", "md", "json", "svg", "csv"});
-  options.flag("--compare", arguments->compare, "Two runs, A and B: one over the other, and how B differs");
-  options.value("--limit", arguments->limit, "The line not to cross, e.g. 16GB (default: the recorded one)")
+  options.flag("--compare", arguments->compare, "compare two runs, A and B");
+  options.value("--limit", arguments->limit, "limit to show, such as 16GB (default: the recorded one)")
       .wants("SIZE");
-  options.flag("--json", arguments->json, "One JSON object on stdout, the same as --format json");
+  options.flag("--json", arguments->json,
+               "print one JSON object on standard output; the same as --format json");
   options.run([arguments] { run(*arguments); });
 }
 
-const Command command(32, "report", "Shows a run: as a page, in the terminal, as Markdown, JSON, SVG or CSV",
+const Command command(32, "report", "show a run as a page, in the terminal, as Markdown, JSON, SVG or CSV",
                       "plimsoll report runs/mine/run.db -o report.html", setup);
 
 }  // namespace

@@ -112,19 +112,26 @@ void run() {
 }
 
 Command command(
-    30, "sample", "write text with a trained model",
+    30, "sample", "generate text with a trained model",
     "plimsoll sample runs/small --prompt 'the cat' --length 300 --temperature 0.7 --top-k 20",
     [](Options& flags) {
       flags.value("run", path, "run folder or checkpoint").needed().wants("RUN");
-      flags.value("--prompt", prompt, "how the text begins").wants("TEXT");
-      flags.flag("--interactive", interactive, "ask for one beginning after the other");
-      flags.value("--length", length, "tokens to write (200)").wants("N");
-      flags.value("--temperature", options.temperature, "0: always the likeliest token (0.8)").wants("X");
-      flags.value("--top-k", options.top_k, "only the K likeliest tokens; 0: all").wants("K");
-      flags.value("--top-p", options.top_p, "only the likeliest tokens that hold share P (1)").wants("P");
-      flags.value("--seed", options.seed, "the same seed writes the same text (1)").wants("N");
-      flags.value("--threads", threads, "0: every core").wants("N");
-      flags.value("--gemm", gemm, "auto, native, onednn, cblas or plain").wants("NAME");
+      flags.value("--prompt", prompt, "text to continue").wants("TEXT");
+      flags.flag("--interactive", interactive, "ask for one prompt after another");
+      flags.value("--length", length, "number of tokens to generate (default 200)").wants("N");
+      flags
+          .value("--temperature", options.temperature,
+                 "sampling temperature; 0: always the most likely token (default 0.8)")
+          .wants("X");
+      flags.value("--top-k", options.top_k, "sample from the K most likely tokens only; 0: all").wants("K");
+      flags
+          .value("--top-p", options.top_p,
+                 "sample from the most likely tokens whose probabilities add up to P (default 1)")
+          .wants("P");
+      flags.value("--seed", options.seed, "random seed; the same seed gives the same text (default 1)")
+          .wants("N");
+      flags.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
+      flags.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
       flags.flag("--json", as_json, "print one JSON object");
       flags.run(run);
     });

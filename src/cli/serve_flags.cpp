@@ -15,8 +15,9 @@ void add_serve_flags(Options& flags, live::ServeOptions& options) {
     options.address = address;
   };
   flags
-      .optional_value("--serve", serve,
-                      "a live page, /metrics and JSON on ADDR:PORT (default 127.0.0.1 and a free port)")
+      .optional_value(
+          "--serve", serve,
+          "serve a live page, /metrics and JSON on ADDR:PORT (default: 127.0.0.1 and a free port)")
       .wants("ADDR:PORT");
   add_serve_token(flags, options);
 }

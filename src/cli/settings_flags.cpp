@@ -39,7 +39,7 @@ void add_switch(Options& flags, SettingsSources& sources, const Setting& setting
     flags.flag(flag, remember, help).under(setting.group);
   };
   add(setting.flag(), "true", setting.help);
-  add(setting.negative_flag(), "false", "the opposite");
+  add(setting.negative_flag(), "false", fmt::format("turn {} off", setting.flag()));
 }
 
 }  // namespace
