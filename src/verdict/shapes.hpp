@@ -28,9 +28,9 @@ struct Fit {
 };
 
 struct Comparison {
-  double evidence = 0;                 // log Bayes factor: leak against benign
-  Fit benign, leak;                    // the best of each
-  Fit steady;                          // the best with a rise since the start
+  double evidence = 0;  // log Bayes factor: leak against benign
+  Fit benign, leak;     // the best of each
+  Fit steady;           // the best with a rise since the start
   // Of the leak, a unit of u: the median and the 95 % interval over all leaking explanations by their weight.
   double rate = 0, rate_low = 0, rate_high = 0;
 };

@@ -213,7 +213,8 @@ TEST(Sampler, DeniedSmapsFallBackToAnonymousMemory) {
     Sampler sampler(files, ProcessTree(files, target, false), {.gpu = false});
     const Snapshot& now = sampler.sample(0);
     bool right = now.denied == 1 && now.processes.size() == 1 && now.bytes > 0 &&
-                 now.bytes + now.processes[0].file == now.processes[0].rss && now.processes[0].descriptors == -1;
+                 now.bytes + now.processes[0].file == now.processes[0].rss &&
+                 now.processes[0].descriptors == -1;
     _exit(right ? 0 : 2);
   }
   int status = 0;
