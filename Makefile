@@ -24,7 +24,7 @@ help:
 	@echo "make bench    ours and PyTorch in alternating rounds; FLAGS=--quick for the short form"
 	@echo "make soak     the long forms of the tests; NAMES=\"kills nano\" for some of them"
 	@echo "make fuzz     every parser under libFuzzer for FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
-	@echo "make verdict-score  the leak verdict on generated series, beside other rules"
+	@echo "make verdict-score  the leak verdict on generated series and recorded programs, beside other rules"
 	@echo "make format   clang-format on every C++ file"
 	@echo "make tidy     clang-tidy on what changed since BASE ($(BASE)), or on FILES"
 	@echo "make clean    remove what building left"
@@ -91,9 +91,10 @@ tidy: all
 	@bash scripts/install-deps.sh tidy
 	@[ -z "$(FILES)" ] && echo "tidy: nothing changed since $(BASE)" || clang-tidy -p $(BUILD) --quiet $(FILES)
 
-# The verdict on many generated series, beside other rules.
+# The verdict on many generated series and on recorded runs of real programs, beside other rules.
 verdict-score: all
 	$(BUILD)/tests/verdict_score 30
+	xz -dc tests/verdict/recorded.jsonl.xz > $(BUILD)/recorded.jsonl && $(BUILD)/tests/verdict_score --recorded $(BUILD)/recorded.jsonl
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out

@@ -32,7 +32,7 @@ class ProcessTree {
   const proc::Files& files_;
   int root_;
   bool adopt_;
-  int self_;
+  int self_;  // never a member, unless it is the root
   bool root_seen_ = false;
   unsigned scans_ = 0;
   std::vector<int> pids_;

@@ -12,6 +12,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1] / "e2e"
 LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "report_browser",
         "cost", "specimens")
+RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
 
 
 def command(name, program):
@@ -19,6 +20,8 @@ def command(name, program):
         return [program.parent / "tests" / "observe_test", "--gtest_filter=Cost.*"]
     if name == "specimens":  # all of them
         return [sys.executable, TESTS / "test_specimens.py", program]
+    if name == "record-real":
+        return [sys.executable, RECORD, program, "--long"]
     return [sys.executable, TESTS / f"test_{name}.py", program, "--long"]
 
 
