@@ -10,7 +10,7 @@ ProcessTree::ProcessTree(const proc::Files& files, int root, bool adopt)
     : files_(files),
       root_(root),
       adopt_(adopt),
-      self_(root == platform::own_pid() ? 0 : platform::own_pid()) {
+      self_(!adopt && root == platform::own_pid() ? 0 : platform::own_pid()) {
   pids_.reserve(4096);
   known_.reserve(4096), next_.reserve(4096);
   members_.reserve(512), newcomers_.reserve(512);
@@ -62,7 +62,7 @@ const std::vector<proc::Stat>& ProcessTree::scan() {
     if (!stat) continue;
     bool same = known && known->id == stat->id;
     bool member = same && known->member;
-    if (!root_seen_ && pid == root_) root_seen_ = member = true;
+    if (!root_seen_ && pid == root_ && pid != self_) root_seen_ = member = true;
     next_.push_back({stat->id, member});
     if (member)
       members_.push_back(std::move(*stat));

@@ -139,10 +139,9 @@ TEST(Frozen, HalfPrecisionMatricesGiveTheBitsOfTheirNumbers) {
       half.evaluate_batch = 2;
       ProgramOptions wide = half;
       wide.model.storage = trained;
-      half.model.storage = [dtype](std::string_view name, int block) {
-        Storage storage = last_block(name, block);
-        if (storage.frozen && name.ends_with("weight") && name.find("ln_") == name.npos)
-          storage.dtype = dtype;
+      half.model.storage = [dtype = dtype, trained = trained](std::string_view name, int block) {
+        Storage storage = trained(name, block);
+        if (storage.frozen && is_matrix(name)) storage.dtype = dtype;
         return storage;
       };
       Session a(half, 2, table), b(wide, 2, table);
