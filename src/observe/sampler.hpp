@@ -37,6 +37,8 @@ class Sampler {
   // Near a line the tree's sum decides: from now on every PSS that may be wrong by much is read, whatever the budget,
   // for a few milliseconds of each sample.
   void near(bool near) { near_ = near; }
+  // Bytes by which the sum of the last sample may be too small.
+  uint64_t uncertain() const { return uncertain_; }
   // Whether the tree has just written to files that are memory: those it closes soon are seen only if looked for often.
   bool writes_files() const { return writes_files_; }
   const Snapshot& latest() const { return snapshot_; }
@@ -49,8 +51,9 @@ class Sampler {
   struct Reading {
     bool taken = false;
     double time = 0, cost = 0;  // seconds; cost of the last reading
-    uint64_t pss = 0, resident = 0, anonymous = 0, shared_pages_bytes = 0, shmem = 0, faults = 0;
-    double sharing = 1;  // which part of a shared byte counts as this process's own
+    uint64_t owned = 0, file = 0, resident = 0, anonymous = 0, mapped = 0, shmem = 0, faults = 0;
+    // Which part of a byte more in file and shared-memory pages counts as owned, and which as of files.
+    double owned_share = 0, file_share = 1;
     double others_moved = 0;
   };
   struct Tracked {
@@ -92,6 +95,7 @@ class Sampler {
   double credit_, last_ = 0, next_limit_ = 0, next_gpu_ = 0;
   std::unique_ptr<HeldFiles> held_files_;
   uint64_t shmem_then_ = 0;  // of the machine when the held files were measured
+  uint64_t uncertain_ = 0;
   size_t processes_then_ = 0, running_ = 0;
   double held_then_ = -1e9, held_cost_ = 0;
   bool near_ = false, writes_files_ = false;

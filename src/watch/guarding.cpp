@@ -127,7 +127,8 @@ void Guarding::launch() {
 void Guarding::sample_tree(double time) {
   tree_ = &sampler_->sample(time);
   // From the warning on, or nearly.
-  sampler_->near(limits_ && limits_->own_line() && double(tree_->bytes) > 0.6 * double(limits_->own_line()));
+  const double line = limits_ ? double(limits_->own_line()) : 0;
+  sampler_->near(line > 0 && double(tree_->bytes + sampler_->uncertain()) > 0.6 * line);
   sampled_ = clock_.now() - time;
   actor_->see(*tree_);
   summary_.peak_tree = std::max(summary_.peak_tree, tree_->bytes);
@@ -245,6 +246,11 @@ int Guarding::finish() {
     record->event("guard-summary", text, clock_.now());
     record->commit();
   }
+  std::array<char, 240> summary;
+  write_to(summary, "highest level {}, {} action{}; the tree used {} at most{}", level_name(summary_.highest),
+           log_.actions().size(), log_.actions().size() == 1 ? "" : "s", format_bytes(summary_.peak_tree),
+           summary_.limit ? fmt::format(" of {}", format_bytes(summary_.limit)) : "");
+  log_.say(clock_.now(), "summary", summary.data());
   if (options_.json) {
     std::fputs((text + "\n").c_str(), stdout);
     std::fflush(stdout);

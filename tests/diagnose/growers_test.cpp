@@ -11,7 +11,7 @@ observe::Process process(int pid, uint64_t bytes) {
   observe::Process process;
   process.id = {pid, 1};
   process.state = 'S';
-  process.rss = process.pss = bytes;
+  process.rss = process.owned = bytes;
   return process;
 }
 
