@@ -12,13 +12,14 @@ SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 BASE ?= HEAD~1
 FILES ?= $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.cpp' 'tests/*.cpp')
 
-.PHONY: help deps build all train test bench soak fuzz verdict-score format tidy install clean
+.PHONY: help deps build all train test bench soak fuzz verdict-score format tidy install wheel clean
 
 help:
 	@echo "make train    install what is missing, build, train --small on the embedded corpus"
 	@echo "make test     install what is missing, build, run every test"
 	@echo "make build    leave the program at $(PROGRAM)"
 	@echo "make install  program, library, headers, CMake package and manual page under PREFIX (/usr/local)"
+	@echo "make wheel    the Python package with the program in it, as dist/plimsoll-*.whl"
 	@echo "make bench    ours and PyTorch in alternating rounds; FLAGS=--quick for the short form"
 	@echo "make soak     the long forms of the tests; NAMES=\"kills nano\" for some of them"
 	@echo "make fuzz     every parser under libFuzzer for FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
@@ -48,6 +49,12 @@ test: all
 
 install: build
 	$(CMAKE) --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)
+
+# Built with tools of PyPI, then tried in an empty environment of every Python there is.
+wheel: deps
+	@bash scripts/install-deps.sh wheel
+	@bash scripts/make-wheel.sh
+	@python3 tests/e2e/test_wheel.py
 
 bench: build
 	python3 bench/run.py $(FLAGS)
@@ -82,4 +89,4 @@ verdict-score: all
 	$(BUILD)/tests/verdict_score 30
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-wheel bench/out dist
