@@ -12,6 +12,7 @@ from . import _channel
 from ._program import say_once
 
 T = TypeVar("T")
+_LONGEST_REPLY = 60_000
 
 channel = _channel.Channel()
 atexit.register(channel.close)
@@ -22,15 +23,15 @@ _phases: List[str] = []
 _owner: Optional[int] = None
 
 
-def step(number: Optional[int] = None) -> None:
-    """Tells the watcher that a step is done: number `number`, or one more than the last.
+def step(number: Optional[int] = None, total: Optional[int] = None) -> None:
+    """Tells the watcher that a step is done: number `number`, or one more than the last, of `total` where that is known.
 
     Requests that have arrived meanwhile are answered here: callbacks of `on_pressure` run, and a census that was asked
     for from outside is taken. Does nothing where no watcher listens.
     """
     global _count
     _count = _count + 1 if number is None else int(number)
-    channel.send(f"step {_count}")
+    channel.send(f"step {_count}/{total}" if total and total > 0 else f"step {_count}")
     _answer()
 
 
@@ -111,8 +112,16 @@ def _relieve(pressure: _channel.Pressure) -> None:
 
 
 def _send_census(request: _channel.Message) -> None:
-    from .census import census
+    from .census import DEFAULT_BUDGET, census
 
-    words = request.text.split()
-    budget = float(words[1]) if len(words) > 1 else 0.05
-    channel.reply(request, json.dumps(census(budget=budget).as_dict(most=40))[:60000])
+    try:
+        budget = float(request.text.split()[1])
+    except (IndexError, ValueError):
+        budget = DEFAULT_BUDGET
+    taken = census(budget=budget)
+    text = str(taken)
+    for most in (40, 10, 0):  # what fits a datagram
+        reply = json.dumps({"census": taken.as_dict(most), "text": text[:8000]})
+        if len(reply) <= _LONGEST_REPLY:
+            channel.reply(request, reply)
+            return

@@ -23,7 +23,10 @@ _END_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """The watcher's answer. `answer` is "leak", "no-leak" or "undecided"; `json` has every field of the program's."""
+    """The watcher's answer. `answer` is "leak", "no-leak" or "undecided"; `json` has every field of the program's.
+
+    `culprit` is the process that grows, and `line` the line of source that holds more and more, where the run is profiled.
+    """
 
     answer: str
     sentence: str
@@ -31,6 +34,7 @@ class Verdict:
     bytes_per_step: Optional[float] = None
     seconds_to_limit: Optional[float] = None
     culprit: Optional[str] = None
+    line: Optional[str] = None
     json: Dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -51,6 +55,7 @@ def from_json(fields: Dict[str, Any]) -> Verdict:
         bytes_per_step=fields.get("rate_bytes_per_step"),
         seconds_to_limit=fields.get("seconds_to_limit"),
         culprit=(culprit or {}).get("name") if isinstance(culprit, dict) else culprit,
+        line=fields.get("line"),
         json=fields,
     )
 

@@ -136,7 +136,7 @@ def test_a_census_is_asked_for_from_outside(watcher: FakeWatcher) -> None:
     watcher.send("census 0.5")
     plimsoll.step()
     messages = watcher.all()
-    assert messages[0] == "step 2" and json.loads(messages[1])["objects"] > 0
+    assert messages[0] == "step 2" and json.loads(messages[1])["census"]["objects"] > 0
 
 
 def test_import_does_nothing(tmp_path: Path) -> None:
