@@ -10,6 +10,8 @@
 namespace plimsoll::diagnose {
 namespace {
 
+constexpr double alike = 0.5;  // of the steepest: members that grow at least this fast grow together
+
 struct Candidate {
   const verdict::Series* series = nullptr;
   const Lifetime* life = nullptr;  // null: a pool
@@ -37,20 +39,24 @@ std::vector<Candidate> candidates(const History& history, const Roles& roles, do
   return found;
 }
 
-// Where one member of a pool makes most of its growth, it is the one to name.
+// Where one member of a pool makes most of its growth, it is the one to name; where several grow alike, they are named
+// together.
 Candidate narrowed(const Candidate& pool, const History& history, double from, double until) {
   Candidate steepest = pool;
-  double most = 0;
+  double most = 0, second = 0;
   for (const proc::ProcessId& id : pool.pool->members) {
     const Lifetime& life = history.processes().at(id);
     double slope = floor_slope(life.series, from, until);
-    if (slope > most) most = slope, steepest = {&life.series, &life, pool.pool, slope};
+    if (slope > most)
+      second = most, most = slope, steepest = {&life.series, &life, pool.pool, slope};
+    else
+      second = std::max(second, slope);
   }
-  return most >= 0.5 * pool.slope ? steepest : pool;
+  return most >= 0.5 * pool.slope && second < alike * most ? steepest : pool;
 }
 
-void name_culprit(Judgement& judgement, const Candidate& candidate, const History& history,
-                  double tree_slope) {
+void name_culprit(Judgement& judgement, const Candidate& candidate, const History& history, double tree_slope,
+                  double from, double until) {
   verdict::Culprit& culprit = judgement.culprit.emplace();
   culprit.rate = candidate.slope;
   culprit.share = tree_slope > 0 ? std::clamp(candidate.slope / tree_slope, 0.0, 1.0) : 0;
@@ -62,16 +68,46 @@ void name_culprit(Judgement& judgement, const Candidate& candidate, const Histor
   culprit.role = role_name(culprit.pool                         ? ProcessRole::worker
                            : role == judgement.roles.role.end() ? ProcessRole::other
                                                                 : role->second);
+  if (!culprit.pool) return;
+  std::vector<double> slopes;
+  for (const proc::ProcessId& id : candidate.pool->members)
+    slopes.push_back(floor_slope(history.processes().at(id).series, from, until));
+  const double most = *std::max_element(slopes.begin(), slopes.end());
+  culprit.members =
+      int(std::count_if(slopes.begin(), slopes.end(), [&](double s) { return s > 0 && s >= alike * most; }));
 }
 
 std::string named(const verdict::Culprit& culprit, size_t members) {
   if (culprit.pool)
-    return fmt::format("The growth is spread over the worker pool of {} x {} ({:.0f} % of it).", members,
-                       culprit.name, 100 * culprit.share);
+    return culprit.members > 0 && size_t(culprit.members) < members
+               ? fmt::format("The growth is in {} of {} workers of pool {}, {:.0f} % each.", culprit.members,
+                             members, culprit.name, 100 * culprit.share / double(culprit.members))
+               : fmt::format("The growth is in {} workers of pool {}, {:.0f} % each.", members, culprit.name,
+                             100 * culprit.share / double(std::max<size_t>(members, 1)));
   return fmt::format("The growth is in {} (pid {}, {}), which accounts for {:.0f} % of it.", culprit.name,
                      culprit.pid,
                      culprit.role == role_name(ProcessRole::worker) ? "one of a worker pool" : culprit.role,
                      100 * culprit.share);
+}
+
+// What to do about it: where to look, and with what.
+std::string advice(const Judgement& judgement) {
+  const verdict::Verdict& v = judgement.verdict;
+  if (v.kind == verdict::Kind::no_leak) return "";
+  if (v.kind == verdict::Kind::undecided)
+    return v.growing ? fmt::format(
+                           "watch for {} more; if it has not stopped by then, profile it with `plimsoll "
+                           "profile -- …`",
+                           format_duration(v.needs_seconds))
+                     : fmt::format("watch for {} more", format_duration(v.needs_seconds));
+  const std::string where =
+      !judgement.culprit ? ""
+      : judgement.culprit->pool
+          ? fmt::format(" in one of the workers of {}", judgement.culprit->name)
+          : fmt::format(" in {} (pid {})", judgement.culprit->name, judgement.culprit->pid);
+  return fmt::format("find the line that keeps it{} with `plimsoll profile -- …`; it grows since {}{}", where,
+                     format_duration(v.onset),
+                     v.spikes.phase.empty() ? "" : ", look at the phase " + v.spikes.phase + " first");
 }
 
 }  // namespace
@@ -106,13 +142,20 @@ Judgement judge_tree(const verdict::Series& tree, const History& history, const 
   Judgement judgement;
   judgement.roles = find_roles(history);
   verdict::Verdict& result = judgement.verdict;
+  auto advised = [&]() -> Judgement& {
+    judgement.next = advice(judgement);
+    return judgement;
+  };
   result = verdict::judge(verdict::samples_of(tree, until), options);
   result.samples = tree.values();
 
-  const double from = result.kind == Kind::leak ? std::min(result.onset, until) : history.first_time();
+  // The same stretch that was judged: neither the start-up nor the coming down.
+  if (result.judged_until > 0) until = std::min(until, result.judged_until);
+  const double from = result.kind == Kind::leak ? std::min(result.onset, until)
+                                                : std::max(history.first_time(), result.judged_from);
   const double tree_slope = floor_slope(tree, from, until);
   auto found = candidates(history, judgement.roles, from, until);
-  if (found.empty()) return judgement;
+  if (found.empty()) return advised();
   Candidate best = found.front().life ? found.front() : narrowed(found.front(), history, from, until);
   if (result.kind != Kind::leak) {
     // A leak of one process can drown in what the others do. It counts where the tree's own floor rises along
@@ -120,16 +163,16 @@ Judgement judge_tree(const verdict::Series& tree, const History& history, const 
     verdict::Verdict own = verdict::judge(verdict::samples_of(*best.series, until), options);
     double growth = own.floor_end - own.floor_start;
     if (own.kind != Kind::leak || growth < 0.02 * result.floor_end || tree_slope < 0.5 * own.rate)
-      return judgement;
+      return advised();
     own.floor_start = result.floor_start, own.floor_end = result.floor_end;
     own.spikes = result.spikes;
     own.samples = result.samples;
     result = own;
   }
-  name_culprit(judgement, best, history, tree_slope);
+  name_culprit(judgement, best, history, tree_slope, from, until);
   size_t members = best.pool ? best.pool->members.size() : 1;
   result.sentence += (result.sentence.empty() ? "" : " ") + named(*judgement.culprit, members);
-  return judgement;
+  return advised();
 }
 
 }  // namespace plimsoll::diagnose

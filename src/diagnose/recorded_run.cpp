@@ -1,6 +1,7 @@
 #include "diagnose/recorded_run.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/error.hpp"
@@ -50,7 +51,7 @@ class Replay {
     process.parent = parent == index_.end() ? 0 : int(rows_[parent->second].pid);
     process.name = row.name, process.command = row.arguments;
     process.rss = known(sample.rss), process.swap = known(sample.swap);
-    process.pss = known(footprint(sample)) - process.swap;
+    process.owned = known(footprint(sample)) - process.swap;
     process.private_bytes = known(sample.private_bytes), process.shared = known(sample.shared);
     process.threads = int(known(sample.threads)), process.descriptors = int(sample.descriptors);
     process.cpu_seconds = std::isfinite(sample.cpu) ? sample.cpu : 0;
@@ -90,8 +91,15 @@ RecordedRun recorded_run(const RunRows& rows) {
     run.phases.push_back({phase.time, run.until, phase.name});
   }
   // A watch that saw the end of the program says up to when it judged.
-  if (!rows.verdicts.empty() && rows.verdicts.back().time > from)
+  if (!rows.verdicts.empty() && rows.verdicts.back().time > from) {
+    run.ended = rows.verdicts.back().time < run.until;
     run.until = std::min(run.until, rows.verdicts.back().time);
+  }
+  for (const auto& [key, value] : rows.configuration) {
+    if (key == "program_ended") run.ended = true;
+    if (key == "step_unit" && value == "logged step") run.step_unit = "logged step";
+    if (key == "first_epoch_end") run.first_epoch_end = std::strtod(value.c_str(), nullptr);
+  }
   return run;
 }
 
@@ -108,6 +116,9 @@ verdict::Options options_of(const RecordedRun& run, double limit) {
   options.limit_bytes = limit > 0 ? limit : run.limit;
   options.steps = run.steps.marks();
   options.phases = run.phases;
+  options.ended = run.ended;
+  options.step_unit = run.step_unit;
+  options.first_epoch_end = run.first_epoch_end;
   return options;
 }
 

@@ -1,6 +1,7 @@
 // Reads a run file for the verdict: the series of the whole tree, the data of each process, steps and
 // phases.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,11 @@ struct RecordedRun {
   History history;  // empty where the run recorded no processes
   verdict::StepMarks steps;
   std::vector<verdict::Phase> phases;
-  double limit = 0;  // bytes; 0: none recorded
-  double until = 0;  // what comes later is the program's end, or nothing
+  double limit = 0;    // bytes; 0: none recorded
+  double until = 0;    // what comes later is the program's end, or nothing
+  bool ended = false;  // the watch saw the program end
+  const char* step_unit = "step";
+  std::optional<double> first_epoch_end;
 };
 
 bool is_run_file(const std::string& path);

@@ -54,18 +54,24 @@ Current::Current(RunReader::Run run, const Configuration& configuration, double 
                        number_of(configuration, "context")),
       line_(line_of(configuration, machine_bytes)),
       guard_level_(run_.kind == "guard" ? 0 : -1),
-      online_({.limit_bytes = double(line_)}) {}
+      online_({.limit_bytes = double(line_), .patience_seconds = 60}) {}
 
 int64_t Current::bytes() const { return footprint(memory_); }
 int64_t Current::limit_bytes() const { return memory_.limit > 0 ? memory_.limit : line_; }
 
 void Current::take(const RunTail::News& news) {
   if (!news.memory.empty()) ended_ = false;  // resumed
+  size_t next_step = 0;
   for (const RunReader::Memory& row : news.memory) {
     memory_ = row;
     time_ = std::max(time_, row.time);
+    if (row.limit > 0) online_.limit(double(row.limit));
+    for (; next_step < news.steps.size() && news.steps[next_step].time <= row.time; ++next_step)
+      online_.step({news.steps[next_step].time, double(news.steps[next_step].step)});
     if (const int64_t bytes = footprint(row); bytes > 0) online_.add({row.time, double(bytes)});
   }
+  for (; next_step < news.steps.size(); ++next_step)
+    online_.step({news.steps[next_step].time, double(news.steps[next_step].step)});
   for (const StepRow& row : news.steps) {
     const StepRow before = step_;
     step_ = row;

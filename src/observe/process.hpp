@@ -20,9 +20,13 @@ struct Process {
   char state = '?';     // as in proc(5): R, S, D, T stopped, Z zombie
   double first_seen = 0;
   uint64_t rss = 0;
-  // Proportional memory: shared pages divided among those who share them. Read where `pss_measured`, else
-  // carried on from the last reading by what RSS did since; RSS itself where reading is denied.
-  uint64_t pss = 0;
+  // Memory of its own: anonymous and shared-memory pages, each divided among those who share it. Read where
+  // `pss_measured`, else carried on from the last reading by what RSS did since; its resident anonymous pages where
+  // reading is denied.
+  uint64_t owned = 0;
+  // Pages of mapped files, divided likewise. They depend on who else maps the file and the kernel may drop them, so
+  // they are shown and never judged.
+  uint64_t file = 0;
   bool pss_measured = false, pss_denied = false;
   uint64_t swap = 0;                       // proportional where known
   uint64_t private_bytes = 0, shared = 0;  // as of the last reading
@@ -35,7 +39,7 @@ struct Process {
   bool stopped() const { return state == 'T' || state == 't'; }
   // What the process adds to the tree.
   uint64_t footprint() const {
-    return uint64_t(plimsoll::footprint(int64_t(pss), int64_t(rss), int64_t(swap)));
+    return uint64_t(plimsoll::footprint(int64_t(owned), int64_t(rss), int64_t(swap)));
   }
 };
 
@@ -55,7 +59,8 @@ struct Snapshot {
   std::vector<Process> processes;      // by pid
   std::vector<proc::ProcessId> ended;  // seen in the snapshot before, not in this
   System system;
-  uint64_t bytes = 0, rss = 0, swap = 0, private_bytes = 0, shared = 0, gpu = 0;
+  // `bytes` is the sum of footprints.
+  uint64_t bytes = 0, file = 0, rss = 0, swap = 0, private_bytes = 0, shared = 0, gpu = 0;
   bool pss_measured = false;  // every process's PSS was read for this snapshot
   size_t denied = 0;          // processes whose PSS may not be read
 

@@ -106,17 +106,22 @@ void Sampler::update(Process& process, Tracked& tracked, proc::Stat& stat) {
 void Sampler::estimate(Process& process, const Tracked& tracked) const {
   const Reading& last = tracked.reading;
   if (process.zombie()) {
-    process.pss = process.swap = process.private_bytes = process.shared = 0;
+    process.owned = process.file = process.swap = process.private_bytes = process.shared = 0;
   } else if (process.pss_denied) {
-    process.pss = process.rss;
+    process.owned = tracked.anonymous;
+    process.file = tracked.mapped;
   } else if (!last.taken) {
     // A fork begins with all pages of its parent and no fault of its own: what it has faulted in bounds what
     // is its own.
-    process.pss = std::min(process.rss, tracked.faults * proc::page_size());
+    process.owned = std::min(tracked.anonymous, tracked.faults * proc::page_size());
+    process.file = 0;
   } else {
-    double pss = double(last.pss) + (double(tracked.anonymous) - double(last.anonymous)) +
-                 last.sharing * (double(tracked.mapped) - double(last.shared_pages_bytes));
-    process.pss = uint64_t(std::clamp(pss, 0.0, double(process.rss)));
+    const double mapped = double(tracked.mapped) - double(last.mapped);
+    const double owned =
+        double(last.owned) + (double(tracked.anonymous) - double(last.anonymous)) + last.owned_share * mapped;
+    process.owned = uint64_t(std::clamp(owned, 0.0, double(process.rss)));
+    process.file =
+        uint64_t(std::clamp(double(last.file) + last.file_share * mapped, 0.0, double(tracked.mapped)));
   }
 }
 
@@ -176,21 +181,30 @@ void Sampler::read_details(Process& process, Tracked& tracked, double now) {
   reading.faults = tracked.faults;
   reading.others_moved = moved_ - tracked.moved;
   reading.anonymous = tracked.anonymous;
-  reading.shared_pages_bytes = tracked.mapped;
+  reading.mapped = tracked.mapped;
   if (result == proc::Read::ok) {
     process.pss_denied = false;
     process.pss_measured = reading.taken = true;
-    process.pss = reading.pss = sum.pss;
+    // Without the split, what is resident and anonymous bounds what is owned.
+    const uint64_t file = sum.pss_split ? std::min(sum.pss, sum.pss_file)
+                                        : difference(sum.pss, std::min(sum.pss, tracked.anonymous));
+    process.file = reading.file = file;
+    process.owned = reading.owned = sum.pss - file;
     process.private_bytes = sum.private_bytes;
     process.shared = sum.shared;
     process.swap = sum.swap_pss ? sum.swap_pss : sum.swap;
-    uint64_t own_of_shared = sum.pss - std::min(sum.pss, sum.private_bytes);
-    reading.sharing = sum.shared ? std::min(1.0, double(own_of_shared) / double(sum.shared)) : 1;
+    // Of the pages statm calls shared some are files' and some shared memory's; both go on as they were split. What
+    // is owned beyond the anonymous pages is shared memory.
+    const double mapped = std::max(double(tracked.mapped), 1.0);
+    const uint64_t shared_memory = reading.owned - std::min(reading.owned, tracked.anonymous);
+    reading.owned_share = std::min(1.0, double(shared_memory) / mapped);
+    reading.file_share = std::min(1.0 - reading.owned_share, double(file) / mapped);
   } else if (result == proc::Read::denied) {
     process.pss_denied = reading.taken = true;  // asked again only as often as a reading
     if (files_.read(pid, "status", text_, 8192) == proc::Read::ok)
       process.swap = proc::parse_status(text_).swap;
-    process.pss = process.rss;
+    process.owned = tracked.anonymous;
+    process.file = tracked.mapped;
   }
 }
 
@@ -218,12 +232,13 @@ void Sampler::read_system(double now) {
 }
 
 void Sampler::total() {
-  snapshot_.bytes = snapshot_.rss = snapshot_.swap = snapshot_.private_bytes = snapshot_.shared =
-      snapshot_.gpu = 0;
+  snapshot_.bytes = snapshot_.file = snapshot_.rss = snapshot_.swap = snapshot_.private_bytes =
+      snapshot_.shared = snapshot_.gpu = 0;
   snapshot_.denied = 0;
   snapshot_.pss_measured = true;
   for (const Process& process : snapshot_.processes) {
     snapshot_.bytes += process.footprint();
+    snapshot_.file += process.file;
     snapshot_.rss += process.rss;
     snapshot_.swap += process.swap;
     snapshot_.private_bytes += process.private_bytes;

@@ -42,8 +42,9 @@ class Sampler {
   struct Reading {
     bool taken = false;
     double time = 0, cost = 0;  // seconds; cost of the last reading
-    uint64_t pss = 0, resident = 0, anonymous = 0, shared_pages_bytes = 0, faults = 0;
-    double sharing = 1;  // which part of a shared byte counts as this process's own
+    uint64_t owned = 0, file = 0, resident = 0, anonymous = 0, mapped = 0, faults = 0;
+    // Which part of a byte more in file and shared-memory pages counts as owned, and which as of files.
+    double owned_share = 0, file_share = 1;
     double others_moved = 0;
   };
   struct Tracked {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <charconv>
 
 #include "base/text.hpp"
 
@@ -25,8 +26,11 @@ bool contains_ignoring_case(std::string_view text, std::string_view lower) {
 }
 
 // "step 100", "Step: 100", "global_step=100", "'step': 100", "Iter   100/5000", "iteration #100", "[step 7]".
-std::optional<int64_t> words_step(std::string_view line) {
-  constexpr std::array names{"iter", "iters", "iteration", "iterations", "step", "steps"};
+struct Count {
+  int64_t done, total;  // total 0: not said
+};
+template <size_t size>
+std::optional<Count> counted(std::string_view line, const std::array<const char*, size>& names) {
   for (size_t i = 0; i < line.size();) {
     if (!is_letter(line[i])) {
       ++i;
@@ -45,15 +49,55 @@ std::optional<int64_t> words_step(std::string_view line) {
            std::string_view(" \t:=#'\"[(").find(line[at]) != std::string_view::npos)
       ++at;
     if (at == end) continue;
-    if (auto value = leading_integer(line.substr(at))) return value;
+    size_t used = 0;
+    if (auto value = leading_integer(line.substr(at), &used)) {
+      std::string_view rest = line.substr(at + used);
+      const bool share = rest.starts_with("/") || rest.starts_with(" / ") || rest.starts_with(" of ");
+      if (share)
+        rest.remove_prefix(rest.find_first_of("0123456789") == std::string_view::npos
+                               ? rest.size()
+                               : rest.find_first_of("0123456789"));
+      return Count{*value, share ? leading_integer(rest).value_or(0) : 0};
+    }
   }
   return std::nullopt;
+}
+
+std::optional<Count> words_step(std::string_view line) {
+  return counted(line, std::array{"iter", "iters", "iteration", "iterations", "step", "steps"});
+}
+
+// "Epoch 3/10", "epoch: 3"; of a run of one epoch nothing.
+std::optional<double> words_epoch(std::string_view line) {
+  const auto epoch = counted(line, std::array{"epoch"});
+  return epoch && epoch->total != 1 ? std::optional(double(epoch->done)) : std::nullopt;
+}
+
+// The epoch of a dictionary, with its fraction.
+std::optional<double> dictionary_epoch(std::string_view line) {
+  const size_t at = line.find("epoch");
+  const size_t begin = line.find_first_of("0123456789", at);
+  if (at == std::string_view::npos || begin == std::string_view::npos || begin - at > 12) return std::nullopt;
+  double value = 0;
+  const auto end = std::from_chars(line.data() + begin, line.data() + line.size(), value);
+  return end.ec == std::errc() && value >= 0 ? std::optional(value + 1) : std::nullopt;
+}
+
+// "Validating ...", "Evaluation": a line that announces a phase and tells no result.
+std::string announced_phase(std::string_view line) {
+  while (!line.empty() && !is_letter(line.front())) line.remove_prefix(1);
+  if (line.size() > 60 || line.find_first_of("0123456789") != std::string_view::npos) return "";
+  size_t end = 0;
+  while (end < line.size() && is_letter(line[end])) ++end;
+  for (const char* word : {"validating", "validation", "evaluating", "evaluation"})
+    if (equal_ignoring_case(line.substr(0, end), word)) return "validate";
+  return equal_ignoring_case(line.substr(0, end), "training") ? "train" : "";
 }
 
 // " 12%|#2        | 120/1000 [00:12<01:30, 9.78it/s]", with or without a description before it.
 struct Bar {
   std::string_view description;
-  int64_t done;
+  int64_t done, total;
 };
 std::optional<Bar> tqdm_bar(std::string_view line) {
   size_t percent = line.find("%|");
@@ -69,7 +113,7 @@ std::optional<Bar> tqdm_bar(std::string_view line) {
     return std::nullopt;
   size_t begin = percent;
   while (begin > 0 && (is_digit(line[begin - 1]) || line[begin - 1] == ' ')) --begin;
-  return Bar{line.substr(0, begin), *done};
+  return Bar{line.substr(0, begin), *done, leading_integer(counts.substr(used + 1)).value_or(0)};
 }
 
 // {'loss': 2.1, 'grad_norm': 1.0, 'learning_rate': 5e-05, 'epoch': 0.02}: says that a step was logged, not
@@ -83,17 +127,6 @@ bool trainer_dictionary(std::string_view line, bool& evaluation) {
   evaluation = line.find("eval_", open) != std::string_view::npos;
   return evaluation || line.find("'loss'", open) != std::string_view::npos ||
          line.find("\"loss\"", open) != std::string_view::npos;
-}
-
-// The number after the key "epoch", its fraction cut off: 0 during the first.
-std::optional<int64_t> dictionary_epoch(std::string_view line) {
-  size_t key = line.find("epoch'");
-  if (key == std::string_view::npos) key = line.find("epoch\"");
-  size_t colon = line.find(':', key);
-  if (key == std::string_view::npos || colon == std::string_view::npos) return std::nullopt;
-  size_t begin = line.find_first_not_of(" '\"", colon + 1), end = begin;
-  while (end < line.size() && is_digit(line[end])) ++end;
-  return begin >= line.size() ? std::nullopt : text::number<int64_t>(line.substr(begin, end - begin));
 }
 
 std::string bar_phase(std::string_view description) {
@@ -133,9 +166,10 @@ std::optional<int64_t> leading_integer(std::string_view text, size_t* used) {
 Recognised recognise(std::string_view line, const StepPattern* pattern) {
   line = line.substr(0, longest_line);
   Recognised found;
-  auto step = [&](StepSource source, std::optional<int64_t> value) {
-    if (value) found.source = source, found.step = value;
+  auto step = [&](StepSource source, std::optional<int64_t> value, int64_t total = 0) {
+    if (value) found.source = source, found.step = value, found.total = total;
   };
+  found.epoch = words_epoch(line);
   if (pattern) step(StepSource::pattern, pattern->find(line));
   bool evaluation = false;
   if (line.find("***** Running") != std::string_view::npos) {
@@ -143,15 +177,17 @@ Recognised recognise(std::string_view line, const StepPattern* pattern) {
   } else if (auto bar = tqdm_bar(line)) {
     found.phase = bar_phase(bar->description);
     if (!pattern && found.phase.empty() && !counts_no_steps(bar->description))
-      step(StepSource::bar, bar->done);
+      step(StepSource::bar, bar->done, bar->total);
   } else if (auto words = pattern ? std::nullopt : words_step(line)) {
-    step(StepSource::words, words);
+    step(StepSource::words, words->done, words->total);
   } else if (trainer_dictionary(line, evaluation)) {
-    found.epoch = dictionary_epoch(line);
     if (evaluation)
       found.phase = "train";  // printed when the evaluation has ended
     else if (!pattern)
       found.source = StepSource::dictionary;  // counted by StepCounter
+    found.epoch = dictionary_epoch(line);
+  } else {
+    found.phase = announced_phase(line), found.announced = !found.phase.empty();
   }
   return found;
 }
@@ -160,15 +196,20 @@ std::optional<Recognised> parse_datagram(std::string_view content) {
   content = content.substr(0, 1024);
   std::string_view word = text::next_word(content);
   if (word == "step") {
-    auto value = text::number<int64_t>(text::next_word(content));
-    if (!value || *value < 0 || !text::next_word(content).empty()) return std::nullopt;
-    return Recognised{StepSource::socket, value, {}};
+    // "step 120" or, of a program that knows how many it will do, "step 120/1000".
+    std::string_view count = text::next_word(content);
+    const size_t slash = count.find('/');
+    auto value = text::number<int64_t>(count.substr(0, slash));
+    auto total = slash == std::string_view::npos ? 0 : text::number<int64_t>(count.substr(slash + 1));
+    if (!value || *value < 0 || !total || *total < 0 || !text::next_word(content).empty())
+      return std::nullopt;
+    return Recognised{.source = StepSource::socket, .step = value, .total = *total};
   }
   if (word == "epoch") {
     auto value = text::number<int64_t>(text::next_word(content));
     if (!value || *value < 0 || !text::next_word(content).empty()) return std::nullopt;
     Recognised event;
-    event.epoch = value;
+    event.epoch = double(*value);
     return event;
   }
   if (word != "phase") return std::nullopt;
@@ -176,7 +217,7 @@ std::optional<Recognised> parse_datagram(std::string_view content) {
   while (!name.empty() && text::is_space(name.front())) name.remove_prefix(1);
   while (!name.empty() && text::is_space(name.back())) name.remove_suffix(1);
   if (name.empty() || name.size() > 64) return std::nullopt;
-  return Recognised{StepSource::none, std::nullopt, std::string(name)};
+  return Recognised{.phase = std::string(name)};
 }
 
 void StepCounter::take(const Recognised& event) {

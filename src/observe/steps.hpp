@@ -21,9 +21,12 @@ enum class StepSource {
 
 struct Recognised {
   StepSource source = StepSource::none;
-  std::optional<int64_t> step;
-  std::string phase;  // empty: none said
-  std::optional<int64_t> epoch = std::nullopt;
+  std::optional<int64_t> step = {};
+  std::string phase = {};  // empty: none said
+  bool announced = false;  // the phase is a plain line's, whose end nobody tells: the next step ends it
+  int64_t total = 0;       // steps the program means to do, where it says so
+  // Epochs begun (from 1), or done with a fraction, as the program counts them; a run of one epoch says nothing.
+  std::optional<double> epoch = {};
 };
 
 // A whole number at the front of `text`, thousands separators allowed; not the start of 1.5 or 1e3. `used`:

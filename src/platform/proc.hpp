@@ -50,6 +50,8 @@ Status parse_status(std::string_view text);
 // Sums over smaps, or the one entry of smaps_rollup; bytes.
 struct Smaps {
   uint64_t rss = 0, pss = 0, private_bytes = 0, shared = 0, swap = 0, swap_pss = 0;
+  uint64_t pss_file = 0;   // the part of `pss` that files back
+  bool pss_split = false;  // the kernel (5.4 and later) says which part that is
   // Takes in one line of either file; false where the line carries nothing we keep.
   bool add_line(std::string_view line);
 };

@@ -108,6 +108,7 @@ bool Smaps::add_line(std::string_view line) {
     if (value) sum = text::add_saturating(sum, *value);
     return value.has_value();
   };
+  if (add("Pss_File:", pss_file)) return pss_split = true;
   return add("Rss:", rss) || add("Pss:", pss) || add("Private_Clean:", private_bytes) ||
          add("Private_Dirty:", private_bytes) || add("Shared_Clean:", shared) ||
          add("Shared_Dirty:", shared) || add("Swap:", swap) || add("SwapPss:", swap_pss);

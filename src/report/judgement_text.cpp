@@ -28,9 +28,12 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
                        const std::vector<std::string>& notes, const diagnose::SiteReport* sites) {
   const verdict::Verdict& v = judgement.verdict;
   std::string text = fmt::format("verdict: {}\n", v.sentence);
+  // The growth of what carries it is told by the verdict's own rate, since its onset.
+  const double since = v.kind == verdict::Kind::leak ? v.judged_until - v.onset : 0;
   auto culprit_mark = [&](const proc::ProcessId& id) {
     return judgement.culprit && judgement.culprit_id == id
-               ? fmt::format("  <- {:.0f} % of the growth", 100 * judgement.culprit->share)
+               ? fmt::format("  <- {:.0f} % of the growth ({})", 100 * judgement.culprit->share,
+                             format_bytes(uint64_t(std::max(0., judgement.culprit->share * v.rate * since))))
                : "";
   };
   std::vector<const diagnose::Lifetime*> shown;
@@ -46,11 +49,13 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   if (shown.size() > 12) shown.resize(12);
   for (const diagnose::Lifetime* life : shown) {
     auto why = judgement.roles.explanation.find(life->id);
-    text += fmt::format("  {:>7} {}: {}, peak {}, {}{}\n", life->id.pid, escape(life->name),
-                        why == judgement.roles.explanation.end()
-                            ? "one of a worker pool: " + format_bytes(life->bytes)
-                            : why->second,
-                        format_bytes(life->peak), trend(life->series), culprit_mark(life->id));
+    text += fmt::format(
+        "  {:>7} {}: {}, peak {}, {}{}\n", life->id.pid, escape(life->name),
+        why == judgement.roles.explanation.end() ? "one of a worker pool: " + format_bytes(life->bytes)
+                                                 : why->second,
+        format_bytes(life->peak),
+        judgement.culprit && judgement.culprit_id == life->id && since > 0 ? "growing" : trend(life->series),
+        culprit_mark(life->id));
   }
   for (const diagnose::WorkerPool& pool : judgement.roles.pools) {
     std::string mark = judgement.culprit && judgement.culprit->pool ? culprit_mark(pool.members.front()) : "";
@@ -63,6 +68,7 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
     text += fmt::format("  {:>7} short-lived: {} processes that have ended\n", "", format_count(gone));
   if (sites) text += sites_text(*sites);
   for (const std::string& note : notes) text += "note: " + note + "\n";
+  if (!judgement.next.empty()) text += "next: " + judgement.next + "\n";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include "verdict/floor.hpp"
 #include "verdict/judge_compact.hpp"
 #include "verdict/sentence.hpp"
+#include "verdict/stretch.hpp"
 
 namespace plimsoll::verdict {
 namespace {
@@ -18,6 +19,10 @@ constexpr double shape_tolerance =
     0.003;  // of the floor's range: how closely real shapes follow the library's
 constexpr double ruled_out_fraction =
     0.10;  // no-leak asks that growth above this share of the floor is ruled out
+
+constexpr size_t least_rising = 8;        // points of the floor to read a rate off
+constexpr double least_rate_error = .03;  // of the rate: what is held at the end of a step varies
+constexpr double second_epoch = .3;       // of the first one's length, in which growth must have gone on
 
 struct Look {
   std::vector<FloorPoint> points;
@@ -46,9 +51,9 @@ Look look(std::vector<FloorPoint> points, double start, double span, Caution cau
   return out;
 }
 
-Look look(const CompactSeries& series, double period, size_t most, Caution caution) {
-  return look(floor_points(series.buckets(), period, most), series.first_time(),
-              series.last_time() - series.first_time(), caution);
+Look look(const Stretch& stretch, double period, size_t most, Caution caution) {
+  return look(floor_points(stretch.buckets, period, most), stretch.begin(), stretch.end() - stretch.begin(),
+              caution);
 }
 
 double median_of(std::span<const FloorPoint> points) {
@@ -56,6 +61,22 @@ double median_of(std::span<const FloorPoint> points) {
   for (const FloorPoint& p : points) bytes.push_back(p.bytes);
   std::nth_element(bytes.begin(), bytes.begin() + long(bytes.size() / 2), bytes.end());
   return bytes[bytes.size() / 2];
+}
+
+bool is_leak(const Comparison& c, const Options& options) {
+  return c.evidence > options.evidence && c.leak.rise > 2 * c.leak.rise_error &&
+         c.leak.rise >= options.matter_fraction;
+}
+
+// The least growth over the stretch, as a share of the base, that would have been called a leak: found by adding it.
+double would_be_seen(const Look& seen, double start, double span, const Options& options, double least) {
+  double growth = std::max(least, 1.1 * options.matter_fraction);
+  for (; growth < 4; growth *= 1.3) {
+    std::vector<FloorPoint> points = seen.points;
+    for (FloorPoint& p : points) p.bytes += growth * seen.base * (p.time - start) / span;
+    if (is_leak(look(std::move(points), start, span, Caution::whole_series).comparison, options)) break;
+  }
+  return growth;
 }
 
 // Does the later half of the floor rise, by Mann and Kendall's count of rising pairs? A hint, not a verdict.
@@ -81,7 +102,9 @@ Slope slope_of(std::span<const FloorPoint> points) {
   std::vector<double> slopes, away;
   for (size_t i = 0; i < points.size(); ++i)
     for (size_t j = i + 1; j < points.size(); ++j)
-      slopes.push_back((points[j].bytes - points[i].bytes) / (points[j].time - points[i].time));
+      if (points[j].time > points[i].time)
+        slopes.push_back((points[j].bytes - points[i].bytes) / (points[j].time - points[i].time));
+  if (slopes.empty()) return {};
   auto middle = [](std::vector<double>& x) {
     std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
     return x[x.size() / 2];
@@ -114,34 +137,9 @@ bool flattens(std::span<const FloorPoint> points, double from) {
   return half >= 4 && slope_of(points.last(half)).value < .7 * slope_of(points.first(half)).value;
 }
 
-double step_at(std::span<const StepMark> marks, double time) {
-  const auto after = std::upper_bound(marks.begin() + 1, marks.end() - 1, time,
-                                      [](double t, const StepMark& mark) { return t < mark.time; });
-  const StepMark &a = *(after - 1), &b = *after;
-  return a.step + (b.step - a.step) * (time - a.time) / (b.time - a.time);
-}
-
-// A program that leaks by the step and changes its speed does not grow evenly over time, so a leak is fitted
-// anew with steps for time; where they tell nothing, the mean speed turns one rate into the other.
-std::optional<double> rate_per_step(const Verdict& v, std::span<const FloorPoint> floor,
-                                    std::span<const StepMark> marks, Caution caution) {
-  if (marks.size() < 2) return std::nullopt;
-  const StepMark &first = marks.front(), &last = marks.back();
-  if (!(last.time > first.time && last.step > first.step)) return std::nullopt;
-  std::vector<FloorPoint> by_step;
-  for (const FloorPoint& p : floor) {
-    if (p.time < first.time || p.time > last.time) continue;
-    const double step = step_at(marks, p.time);
-    if (by_step.empty() || step > by_step.back().time) by_step.push_back({step, p.bytes});
-  }
-  if (v.kind == Kind::leak && 2 * by_step.size() > floor.size()) {
-    const double steps = last.step - first.step;
-    const Look anew = look(std::move(by_step), first.step, steps, caution);
-    const Fit& leak = anew.comparison.leak;
-    if (anew.base > 0 && anew.comparison.evidence > 0 && leak.rise > 0)
-      return leak.rise * anew.base / ((1 - leak.onset) * steps);
-  }
-  return v.rate * (last.time - first.time) / (last.step - first.step);
+std::vector<FloorPoint> in_time(std::vector<FloorPoint> floor, const Stretch& stretch) {
+  for (FloorPoint& point : floor) point.time = stretch.to_time(point.time);
+  return floor;
 }
 
 void too_few(Verdict& v, const CompactSeries& series) {
@@ -166,67 +164,99 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     too_few(v, series);
     return finished();
   }
-  const double start = series.first_time(), span = series.last_time() - start;
-  v.period = dominant_period(series.buckets());
-  Look best = look(series, v.period, resolutions[0], caution);
+  const Stretch stretch = judged_stretch(series, options);
+  const double start = stretch.begin(), span = stretch.end() - start;
+  const double period = dominant_period(stretch.buckets);
+  v.period = period * stretch.pace_since(start);
+  Look best = look(stretch, period, resolutions[0], caution);
   const std::vector<FloorPoint> floor = best.points;
-  if (floor.size() < least_points) {
+  if (floor.size() < least_points || !(span > 0)) {
     too_few(v, series);
     return finished();
   }
+  v.by_steps = stretch.work.known();
+  v.judged_from = stretch.first_time, v.judged_until = stretch.last_time;
   const size_t ends = std::max<size_t>(1, floor.size() / 12);
   v.floor_start = median_of(std::span(floor).first(ends));
   v.floor_end = median_of(std::span(floor).last(ends));
-  v.onset = start;
-  v.spikes = find_spikes(series.buckets(), floor, options.phases);
+  v.onset = stretch.first_time;
+  v.spikes = find_spikes(series.buckets(), in_time(floor, stretch), options.phases);
   if (!(best.base > 0)) {  // nothing but zeros
     v.kind = Kind::no_leak;
     v.explanation = "flat";
     return finished();
   }
   if (std::abs(best.comparison.evidence) < clear_cut) {
-    Look coarse = look(series, v.period, resolutions[1], caution);
+    Look coarse = look(stretch, period, resolutions[1], caution);
     if (coarse.base > 0 && coarse.comparison.evidence > best.comparison.evidence) best = std::move(coarse);
   }
 
   const Comparison& c = best.comparison;
   v.evidence = c.evidence;
   v.confidence = 1 / (1 + std::exp(-c.evidence));
-  const double lasted = (1 - c.leak.onset) * span;
-  v.rate = c.leak.rise * best.base / lasted;
-  v.rate_low = c.rate_low * best.base / span;
-  v.rate_high = c.rate_high * best.base / span;
-  v.onset = start + c.leak.onset * span;
-  const bool significant = c.leak.rise > 2 * c.leak.rise_error;
-  const bool matters = c.leak.rise >= options.matter_fraction;
+  const double onset = start + c.leak.onset * span;
+  // From a share of the base over the stretch to bytes a step, or a second where steps are not known.
+  const double unit = best.base / span;
+  auto set_rate = [&](double rate, double low, double high, double since) {
+    const double pace = stretch.pace_since(since);
+    v.rate = rate * unit / pace, v.rate_low = low * unit / pace, v.rate_high = high * unit / pace;
+    v.rate_per_step = stretch.work.known() ? std::optional(rate * unit) : std::nullopt;
+    v.onset = stretch.to_time(since);
+  };
   v.growing = rises_lately(floor, options.matter_fraction / 2 * best.base);
-  v.ruled_out_rate = (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * best.base / span;
-  const bool may_end = caution == Caution::while_running && (slows_down(floor) || flattens(floor, v.onset));
-  if (c.evidence > options.evidence && significant && matters && !may_end) {
+  v.ruled_out_rate =
+      (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * unit / stretch.pace_since(start);
+  v.step_unit = options.step_unit;
+  // A first pass over the data may fill something for good: growth must have gone on for a part of the second.
+  const double first_epoch = options.first_epoch_end.value_or(0) - stretch.first_time;
+  v.may_end_with_epoch =
+      first_epoch > 0 && stretch.last_time - *options.first_epoch_end < second_epoch * first_epoch;
+  // The shapes decide whether it is a leak. Along steps, without head and tail, the rate itself is best read off the
+  // floor: shapes that fit a little better may take a part of the rise for themselves.
+  auto set_leak_rate = [&] {
+    std::span<const FloorPoint> rising = floor;
+    while (rising.size() > least_rising && rising.front().time < onset) rising = rising.subspan(1);
+    const Slope slope = slope_of(rising);
+    if (!stretch.work.known() || rising.size() < least_rising || !(slope.value > 0))
+      return set_rate(c.rate, c.rate_low, c.rate_high, onset);
+    const double error = std::max(3 * slope.error, least_rate_error * slope.value);
+    set_rate(slope.value / unit, (slope.value - error) / unit, (slope.value + error) / unit, onset);
+  };
+  const bool may_end = v.may_end_with_epoch ||
+                       (caution == Caution::while_running && (slows_down(floor) || flattens(floor, onset)));
+  if (is_leak(c, options) && !may_end) {
     v.kind = Kind::leak;
     v.growing = true;
     v.explanation = describe(c.leak);
-    v.floor_end +=
-        v.rate * (series.last_time() - floor[floor.size() - 1 - ends / 2].time);  // up to the last sample
+    set_leak_rate();
+    // Up to the last sample.
+    v.floor_end += v.rate * (stretch.last_time - stretch.to_time(floor[floor.size() - 1 - ends / 2].time));
     if (v.rate > 0 && v.limit_bytes > 0)
       v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
-    v.rate_per_step = rate_per_step(v, floor, options.steps, caution);
     return finished();
   }
   v.explanation = describe(c.benign);
   // Without a leak the rate is that of a rise over the whole run, which is what can be ruled out.
-  v.rate = c.steady.rise * best.base / span;
-  v.rate_low = (c.steady.rise - 2 * c.steady.rise_error) * best.base / span;
-  v.rate_high = (c.steady.rise + 2 * c.steady.rise_error) * best.base / span;
-  v.onset = start;
-  v.rate_per_step = rate_per_step(v, floor, options.steps, caution);
-  const double could_be = v.ruled_out_rate * span / best.base;
-  if (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction)) {
+  set_rate(c.steady.rise, c.steady.rise - 2 * c.steady.rise_error, c.steady.rise + 2 * c.steady.rise_error,
+           start);
+  const double could_be = std::max(0., c.steady.rise) + 2 * c.steady.rise_error;
+  const bool grows_now = v.growing && caution == Caution::while_running;
+  if (!grows_now &&
+      (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction))) {
     v.kind = Kind::no_leak;
+    if (caution == Caution::whole_series)
+      v.ruled_out_rate =
+          would_be_seen(best, start, span, options, could_be) * unit / stretch.pace_since(start);
   } else {
+    // What grows now is told by its own rate, whether or not it will end.
+    if (v.growing && c.rate > 0) {
+      set_leak_rate();
+      if (v.limit_bytes > 0) v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
+    }
     // The error of a slope falls with the 3/2 power of time; evidence grows about as fast.
     const double lack = std::max(could_be / ruled_out_fraction, options.evidence / std::max(c.evidence, .8));
-    v.needs_seconds = span * std::clamp(std::pow(lack, 2. / 3) - 1, .15, 3.);
+    v.needs_seconds =
+        (stretch.last_time - stretch.first_time) * std::clamp(std::pow(lack, 2. / 3) - 1, .15, 3.);
   }
   return finished();
 }

@@ -59,9 +59,11 @@ nlohmann::ordered_json to_json(const Judgement& judgement) {
   out["rate_bytes_per_second"] = v.rate;
   out["rate_interval"] = {v.rate_low, v.rate_high};
   out["rate_bytes_per_step"] = or_null(v.rate_per_step);
+  out["step_unit"] = v.rate_per_step ? Json(v.step_unit) : Json(nullptr);
   out["floor_start_bytes"] = v.floor_start;
   out["floor_end_bytes"] = v.floor_end;
   out["onset_seconds"] = v.onset;
+  out["judged_seconds"] = {v.judged_from, v.judged_until};
   out["seconds_to_limit"] = or_null(v.seconds_to_limit);
   out["limit_bytes"] = if_positive(v.limit_bytes);
   out["culprit"] = nullptr;
@@ -69,7 +71,8 @@ nlohmann::ordered_json to_json(const Judgement& judgement) {
     out["culprit"] = {{"pid", culprit->pid > 0 ? Json(culprit->pid) : Json(nullptr)},
                       {"name", culprit->name},
                       {"role", text_or_null(culprit->role)},
-                      {"share", culprit->share}};
+                      {"share", culprit->share},
+                      {"members", culprit->members}};
   out["spikes"] = {{"count", v.spikes.count},
                    {"typical_bytes", v.spikes.typical_bytes},
                    {"phase", text_or_null(v.spikes.phase)}};
@@ -81,6 +84,7 @@ nlohmann::ordered_json to_json(const Judgement& judgement) {
   out["period_seconds"] = if_positive(v.period);
   out["explanation"] = v.explanation;
   out["sentence"] = v.sentence;
+  out["next"] = text_or_null(judgement.next);
   return out;
 }
 
@@ -115,7 +119,8 @@ std::optional<Judgement> read_judgement(std::string_view json) {
     judgement.culprit = Culprit{.pid = pid > 0 && pid < 1e9 ? int(pid) : 0,
                                 .name = of.text("name"),
                                 .role = of.text("role"),
-                                .share = of.real("share")};
+                                .share = of.real("share"),
+                                .members = std::max(1, int(of.count("members")))};
   }
   if (const Json* spikes = fields.find("spikes"); spikes && spikes->is_object()) {
     const Fields of(*spikes);
@@ -129,6 +134,12 @@ std::optional<Judgement> read_judgement(std::string_view json) {
   v.period = fields.real("period_seconds");
   v.explanation = fields.text("explanation");
   v.sentence = fields.text("sentence");
+  judgement.next = fields.text("next");
+  if (const std::string unit = fields.text("step_unit"); !unit.empty()) v.step_unit = unit;
+  if (const Json* judged = fields.find("judged_seconds"); judged && judged->is_array() &&
+                                                          judged->size() == 2 && (*judged)[0].is_number() &&
+                                                          (*judged)[1].is_number())
+    v.judged_from = (*judged)[0].get<double>(), v.judged_until = (*judged)[1].get<double>();
   return judgement;
 }
 

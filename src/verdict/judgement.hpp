@@ -17,11 +17,13 @@ struct Culprit {
   std::string role;  // empty: not known
   double share = 1;  // of the growth, 0..1
   double rate = 0;   // bytes a second of its own
+  int members = 1;   // of a pool: those that grow
 };
 
 struct Judgement {
   Verdict verdict;  // its sentence names the culprit
   std::optional<Culprit> culprit;
+  std::string next = {};  // what to do about it, in one line; empty where nothing needs doing
 };
 
 // Keys in the documented order; numbers that do not exist are null.

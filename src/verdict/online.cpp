@@ -7,6 +7,7 @@
 
 #include "verdict/judge_compact.hpp"
 #include "verdict/sentence.hpp"
+#include "verdict/step_marks.hpp"
 
 namespace plimsoll::verdict {
 namespace {
@@ -23,6 +24,10 @@ constexpr double most_evidence = 15;  // one overwhelming look does not replace 
 // A cache that fills evenly and a leak are the same until the cache is full; no test tells them apart. So a
 // rise must have lasted this many samples and, within bounds, half as long again as the calm before it,
 // unless it would reach the line within as long as it has lasted.
+// Where the program says how far it is, a first pass over the data is over by this share of its steps.
+constexpr double far_enough = .4, long_enough = .6;
+// Without steps more patience is needed, and growth from a level that had been reached before.
+constexpr double without_steps = 4. / 3, far_up = .5;
 constexpr double least_patience = 1000, most_patience = 2000, longer_than_calm = 1.5;
 
 double bar(size_t samples) {
@@ -34,6 +39,8 @@ double bar(size_t samples) {
 struct OnlineVerdict::State {
   Options options;
   CompactSeries series;
+  StepMarks marks;
+  double progress = 0;  // share of the steps the program means to do; 0: not known
   Verdict current;
   size_t next_look = first_look;
   std::array<double, looks_in_a_row> evidence{};  // of the latest looks, 0 where one did not speak of a leak
@@ -49,13 +56,23 @@ struct OnlineVerdict::State {
     const double lasted = series.last_time() - current.onset,
                  rising = double(series.samples()) * lasted / (series.last_time() - series.first_time()),
                  calm = double(series.samples()) - rising;
-    return rising >= std::clamp(longer_than_calm * calm, least_patience, most_patience) ||
-           (current.seconds_to_limit && *current.seconds_to_limit < lasted);
+    if (current.seconds_to_limit && *current.seconds_to_limit < lasted) return true;
+    if (rising >= std::clamp(longer_than_calm * calm, least_patience, most_patience)) return true;
+    if (options.first_epoch_end) return current.by_steps;  // the judgement waits for the second epoch
+    if (progress > 0)
+      return current.by_steps && progress >= far_enough &&
+             lasted >= long_enough * (series.last_time() - current.judged_from);
+    if (!(options.patience_seconds > 0)) return false;
+    if (current.by_steps) return lasted >= options.patience_seconds;
+    // What has doubled may still be starting up, and a program whose steps have only begun has not shown its loop.
+    return marks.marks().empty() && lasted >= without_steps * options.patience_seconds &&
+           current.floor_start >= far_up * current.floor_end;
   }
 
   void look() {
     Options lenient = options;
     lenient.evidence = least_evidence;
+    lenient.steps = marks.marks();
     const bool was_leak = current.kind == Kind::leak;
     current = judge_compact(series, lenient, Caution::while_running);
     const bool speaks = current.kind == Kind::leak;
@@ -65,7 +82,6 @@ struct OnlineVerdict::State {
     if (called && !first_leak) first_leak = series.last_time();
     if (!speaks || called) return;
     current.kind = Kind::undecided;
-    current.seconds_to_limit.reset();
     current.ruled_out_rate = std::max(current.ruled_out_rate, current.rate_high);
     current.needs_seconds = (series.last_time() - series.first_time()) * .3;
     current.sentence = sentence(current, series.first_time());
@@ -86,10 +102,20 @@ void OnlineVerdict::add(Sample sample) {
   state_->next_look = size_t(std::ceil(double(state_->series.samples()) * look_ratio));
 }
 
+void OnlineVerdict::step(StepMark mark, double total) {
+  state_->marks.see(mark.time, mark.step);
+  state_->progress = total > 0 ? mark.step / total : 0;
+}
+
+void OnlineVerdict::limit(double bytes) { state_->options.limit_bytes = bytes; }
+void OnlineVerdict::first_epoch_end(double seconds) { state_->options.first_epoch_end = seconds; }
+
 const Verdict& OnlineVerdict::current() const { return state_->current; }
 std::optional<double> OnlineVerdict::first_leak() const { return state_->first_leak; }
 Verdict OnlineVerdict::final_verdict() const {
-  return judge_compact(state_->series, state_->options, Caution::whole_series);
+  Options options = state_->options;
+  if (options.steps.empty()) options.steps = state_->marks.marks();
+  return judge_compact(state_->series, options, Caution::whole_series);
 }
 
 }  // namespace plimsoll::verdict

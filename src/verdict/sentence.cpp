@@ -36,8 +36,8 @@ std::string spikes_clause(const Verdict& v) {
 
 std::string sentence(const Verdict& v, double start) {
   if (v.samples < 20)
-    return fmt::format("Undecided: {} usable sample{} are too few; {} more would do.", v.samples,
-                       v.samples == 1 ? "" : "s",
+    return fmt::format("Undecided: {} usable sample{} too few; {} more would do.", v.samples,
+                       v.samples == 1 ? " is" : "s are",
                        v.needs_seconds > 0 ? "about " + format_duration(v.needs_seconds) : "some 40");
   if (v.kind == Kind::leak) {
     const Pace pace = pace_for(v.rate);
@@ -47,7 +47,7 @@ std::string sentence(const Verdict& v, double start) {
         bytes(v.rate_high * pace.seconds),
         v.onset <= start ? "the start" : format_duration(v.onset - start) + " into the run",
         bytes(v.floor_start), bytes(v.floor_end));
-    if (v.rate_per_step) out += fmt::format(", {} a step", bytes(*v.rate_per_step));
+    if (v.rate_per_step) out += fmt::format(", {} a {}", bytes(*v.rate_per_step), v.step_unit);
     if (v.seconds_to_limit)
       out += *v.seconds_to_limit > 0 ? fmt::format("; at this rate it reaches {} in {}", bytes(v.limit_bytes),
                                                    format_duration(*v.seconds_to_limit))
@@ -62,6 +62,19 @@ std::string sentence(const Verdict& v, double start) {
                                           bytes(v.floor_start), bytes(v.floor_end));
     return fmt::format("No leak: {}; growth above {} {} would have been seen.", level,
                        bytes(v.ruled_out_rate * pace.seconds), pace.name) +
+           spikes_clause(v);
+  }
+  if (v.growing && v.rate > 0) {
+    const Pace grows = pace_for(v.rate);
+    return fmt::format("Growing: the floor rises by {} {}, from {} to {}{}; {}, {}.",
+                       bytes(v.rate * grows.seconds), grows.name, bytes(v.floor_start), bytes(v.floor_end),
+                       v.seconds_to_limit
+                           ? fmt::format(" and reaches {} in {} at this rate", bytes(v.limit_bytes),
+                                         format_duration(*v.seconds_to_limit))
+                           : "",
+                       v.may_end_with_epoch ? "it may end with the first epoch" : "it may stop",
+                       v.needs_seconds > 0 ? "about " + format_duration(v.needs_seconds) + " more will tell"
+                                           : "more time will tell") +
            spikes_clause(v);
   }
   return fmt::format(

@@ -10,7 +10,9 @@
 namespace plimsoll::verdict {
 namespace {
 
-constexpr double nearly_as_well = 2, no_evidence = -500;
+constexpr double negligible = 12, no_evidence = -500;
+// The fits' own errors know nothing of how real shapes differ from the library's.
+constexpr double error_scale = 2.4, least_error = .02;
 constexpr double least_fall = .25;  // of the floor's range, to count as falling back
 constexpr int robust_rounds = 3;
 constexpr double correlations[] = {0, .35, .65, .85, .98};
@@ -132,6 +134,40 @@ double log_sum(const std::vector<double>& scores) {
   return most + std::log(sum);
 }
 
+// What the leaking explanations say of the rate, each by its weight: a mixture of normal distributions.
+class RateMixture {
+ public:
+  RateMixture(const std::vector<Fit>& leaks, double best) {
+    for (const Fit& fit : leaks)
+      if (fit.score > best - negligible)
+        parts_.push_back(
+            {std::exp(fit.score - best), fit.rise / (1 - fit.onset),
+             std::max(error_scale * fit.rise_error, least_error * std::abs(fit.rise)) / (1 - fit.onset) +
+                 1e-12});
+  }
+  double quantile(double share) const {
+    double low = parts_.front().rate, high = low, weight = 0;
+    for (const Part& p : parts_) {
+      low = std::min(low, p.rate - 6 * p.error), high = std::max(high, p.rate + 6 * p.error);
+      weight += p.weight;
+    }
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      double below = 0;
+      for (const Part& p : parts_)
+        below += p.weight * .5 * std::erfc((p.rate - middle) / (p.error * std::numbers::sqrt2));
+      (below < share * weight ? low : high) = middle;
+    }
+    return (low + high) / 2;
+  }
+
+ private:
+  struct Part {
+    double weight, rate, error;
+  };
+  std::vector<Part> parts_;
+};
+
 }  // namespace
 
 namespace {
@@ -243,15 +279,8 @@ Comparison ShapeLibrary::compare(std::span<const double> z, double noise_floor) 
     return out;
   }
   out.evidence = std::clamp(log_sum(leak_scores) - log_sum(benign_scores), no_evidence, -no_evidence);
-  auto rate = [](const Fit& fit, double sigmas) {
-    return (fit.rise + sigmas * fit.rise_error) / (1 - fit.onset);
-  };
-  out.rate_low = rate(out.leak, -2), out.rate_high = rate(out.leak, 2);
-  for (const Fit& fit : leaks)
-    if (fit.score > out.leak.score - nearly_as_well) {
-      out.rate_low = std::min(out.rate_low, rate(fit, -1));
-      out.rate_high = std::max(out.rate_high, rate(fit, 1));
-    }
+  const RateMixture rates(leaks, out.leak.score);
+  out.rate = rates.quantile(.5), out.rate_low = rates.quantile(.025), out.rate_high = rates.quantile(.975);
   return out;
 }
 

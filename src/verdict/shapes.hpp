@@ -28,10 +28,11 @@ struct Fit {
 };
 
 struct Comparison {
-  double evidence = 0;                 // log Bayes factor: leak against benign
-  Fit benign, leak;                    // the best of each
-  Fit steady;                          // the best with a rise since the start
-  double rate_low = 0, rate_high = 0;  // of the leak, a unit of u, over all leaks that explain nearly as well
+  double evidence = 0;  // log Bayes factor: leak against benign
+  Fit benign, leak;     // the best of each
+  Fit steady;           // the best with a rise since the start
+  // Of the leak, a unit of u: the median and the 95 % interval over all leaking explanations by their weight.
+  double rate = 0, rate_low = 0, rate_high = 0;
 };
 
 // While a run goes on, growth that only slows has not yet had the time to show it: such shapes count as

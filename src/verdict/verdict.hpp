@@ -35,7 +35,15 @@ struct Options {
   double matter_fraction = 0.02;  // growth below this share of the floor is not worth a word
   double evidence = 3.2;          // log Bayes factor a leak needs over the best benign explanation
   std::span<const StepMark> steps = {};
+  const char* step_unit = "step";  // what a mark counts: "logged step" where only some are told
+  // When the first pass over the data ended, in seconds; infinity: it goes on. Growth may end with it, so a leak is
+  // called only where it went on well after. Not set: nothing is known of epochs.
+  std::optional<double> first_epoch_end = {};
+  // While running: how long an even rise must have lasted to be no cache that fills, where the program does not say
+  // how far it is; 0: only samples are counted.
+  double patience_seconds = 0;
   std::span<const Phase> phases = {};
+  bool ended = false;  // the program has ended: its last moments may be its coming down
 };
 
 enum class Kind { leak, no_leak, undecided };
@@ -54,14 +62,18 @@ struct Verdict {
   double rate_low = 0, rate_high = 0;  // 95 % interval
   double ruled_out_rate = 0;           // growth above this rate would have been seen
   double floor_start = 0, floor_end = 0;
-  double onset = 0;          // seconds, when the growth began
-  double confidence = 0;     // 0..1 that the floor keeps rising rather than any benign shape
-  double evidence = 0;       // log Bayes factor, leak against the best benign explanation
-  double needs_seconds = 0;  // undecided: about how much longer
+  bool by_steps = false;                     // judged along the steps the program tells, as they move with it
+  double judged_from = 0, judged_until = 0;  // seconds: without the start-up and the coming down
+  double onset = 0;                          // seconds, when the growth began
+  double confidence = 0;                     // 0..1 that the floor keeps rising rather than any benign shape
+  double evidence = 0;                       // log Bayes factor, leak against the best benign explanation
+  double needs_seconds = 0;                  // undecided: about how much longer
   std::optional<double> seconds_to_limit;
   double limit_bytes = 0;
   std::optional<double> rate_per_step;
-  double period = 0;  // seconds of the saw-tooth or epoch taken out; 0: none
+  std::string step_unit = "step";
+  bool may_end_with_epoch = false;  // growing, in what may be the first pass over the data
+  double period = 0;                // seconds of the saw-tooth or epoch taken out; 0: none
   Spikes spikes;
   size_t samples = 0;       // usable ones
   std::string explanation;  // the benign or leaking shape that explains the floor best
@@ -81,9 +93,15 @@ class OnlineVerdict {
   OnlineVerdict& operator=(OnlineVerdict&&) noexcept;
 
   void add(Sample sample);
+  // A step was reached, of `total` where that is known; call it in the order of time, before the samples that come
+  // later.
+  void step(StepMark mark, double total = 0);
   // Undecided until a leak is established; then the leak, as long as it lasts.
   const Verdict& current() const;
   std::optional<double> first_leak() const;  // time of the sample at which a leak was first called
+  // The line not to cross may become known, or change, while running.
+  void limit(double bytes);
+  void first_epoch_end(double seconds);
   // The verdict over everything seen, as `judge` gives it.
   Verdict final_verdict() const;
 

@@ -16,7 +16,8 @@ ActionLog::ActionLog(const std::string& out) {
   if (!out.empty()) record_ = std::make_unique<RunRecord>(RunRecord::create(out, {.kind = RunKind::guard}));
 }
 
-TreeAction* ActionLog::add(double time, const guard::Decision& decision, std::string_view what, int pid) {
+TreeAction* ActionLog::add(double time, const guard::Decision& decision, std::string_view what, int pid,
+                           std::string_view name) {
   TreeAction* action = &overflow_;
   if (actions_.size() < most_actions)
     action = &actions_.emplace_back();
@@ -28,7 +29,9 @@ TreeAction* ActionLog::add(double time, const guard::Decision& decision, std::st
   write_to(action->reason, "{}", decision.reason());
   std::array<char, 400> line;
   if (pid)
-    write_to(line, "{} of process {}: {}", what, pid, decision.reason());
+    write_to(line, "{} of {} (pid {}): {}", what, name.empty() ? "process" : name, pid, decision.reason());
+  else if (decision.level == guard::Level::warn)  // the level says it already
+    write_to(line, "{}", decision.reason());
   else
     write_to(line, "{}: {}", what, decision.reason());
   say(time, guard::level_name(decision.level), line.data());

@@ -29,7 +29,9 @@ class ActionLog {
   explicit ActionLog(const std::string& out);  // run file; empty: none
 
   // Never null: what does not fit any more is said and recorded, not kept.
-  TreeAction* add(double time, const guard::Decision& decision, std::string_view what, int pid);
+  // `name` is that of process `pid`, already escaped.
+  TreeAction* add(double time, const guard::Decision& decision, std::string_view what, int pid,
+                  std::string_view name = {});
   void effect(TreeAction* action, double time, std::string_view text);
   // One line on standard error, and in the record.
   void say(double time, std::string_view kind, std::string_view text);

@@ -10,6 +10,7 @@ namespace plimsoll::watch {
 
 void Console::say(const std::string& text) const {
   FILE* to = to_ == platform::standard_error ? stderr : stdout;
+  if (mid_line_ && !live::is_terminal(to_) && mid_line_()) std::fputc('\n', to);
   std::fputs(text.c_str(), to);
   std::fflush(to);
 }

@@ -1,6 +1,8 @@
 // What a watch shows while it runs: the tree at the bottom of a terminal, otherwise an occasional line.
 #pragma once
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "live/terminal.hpp"
 #include "watch/step_track.hpp"
@@ -13,6 +15,8 @@ class Console {
   // `to` is one of the standard streams. A quiet one only says what it is told to.
   Console(int to, bool quiet) : to_(to), quiet_(quiet), rows_(to) {}
 
+  // A program shares the stream: `mid_line` tells whether it is in the middle of a line, as bars always are.
+  void beside(std::function<bool()> mid_line) { mid_line_ = std::move(mid_line); }
   void say(const std::string& text) const;
   bool quiet() const { return quiet_; }
   // After every sample.
@@ -29,6 +33,7 @@ class Console {
   bool quiet_;
   live::BottomRows rows_;
   double next_line_ = 0;
+  std::function<bool()> mid_line_;
 };
 
 }  // namespace plimsoll::watch

@@ -218,6 +218,11 @@ int Guarding::finish() {
     record->event("guard-summary", text, clock_.now());
     record->commit();
   }
+  std::array<char, 240> summary;
+  write_to(summary, "highest level {}, {} action{}; the tree used {} at most{}", level_name(summary_.highest),
+           log_.actions().size(), log_.actions().size() == 1 ? "" : "s", format_bytes(summary_.peak_tree),
+           summary_.limit ? fmt::format(" of {}", format_bytes(summary_.limit)) : "");
+  log_.say(clock_.now(), "summary", summary.data());
   if (options_.json) {
     std::fputs((text + "\n").c_str(), stdout);
     std::fflush(stdout);

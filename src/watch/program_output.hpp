@@ -5,6 +5,7 @@
 
 #include "observe/steps.hpp"
 #include "platform/child.hpp"
+#include "platform/descriptors.hpp"
 #include "platform/relay.hpp"
 
 namespace plimsoll::watch {
@@ -21,6 +22,9 @@ class ProgramOutput {
   void advance(bool output_ready, bool error_ready);
   void drain();
   bool ends_with_newline() const { return output_.ends_with_newline(); }
+  bool ends_with_newline(int stream) const {
+    return (stream == platform::standard_error ? error_ : output_).ends_with_newline();
+  }
 
  private:
   platform::Child& child_;

@@ -64,7 +64,7 @@ void Recorder::write(const observe::Process& process, double time) {
   record_.process_sample({.process = written.row,
                           .time = time,
                           .rss = int64_t(process.rss),
-                          .pss = int64_t(process.pss),
+                          .pss = int64_t(process.owned),
                           .private_bytes = int64_t(process.private_bytes),
                           .shared = int64_t(process.shared),
                           .swap = int64_t(process.swap),

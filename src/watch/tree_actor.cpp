@@ -13,6 +13,14 @@ constexpr double between_passes = 0.05;  // seconds, while a pause lasts
 constexpr double settling_time = 1;      // for the kernel to take back what the ended one held
 constexpr double between_choices = 10;   // when no process could be stopped
 
+// A name that cannot move the cursor of whoever reads it, without allocating.
+std::array<char, 24> printable(std::string_view name) {
+  std::array<char, 24> out{};
+  for (size_t i = 0; i < std::min(name.size(), out.size() - 1); ++i)
+    out[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
+  return out;
+}
+
 }  // namespace
 
 TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, ActionLog& log,
@@ -90,12 +98,13 @@ void TreeActor::choose(double now, const guard::Decision& decision) {
     return;
   }
   victim_ = process->id;
+  victim_name_ = printable(process->name);
   if (options_.dry_run) {
-    log_.add(now, decision, "would SIGTERM", victim_.pid);
+    log_.add(now, decision, "would SIGTERM", victim_.pid, victim_name_.data());
     return;
   }
   const int error = platform::send_signal(files_, victim_, SIGTERM);
-  action_ = log_.add(now, decision, "SIGTERM", victim_.pid);
+  action_ = log_.add(now, decision, "SIGTERM", victim_.pid, victim_name_.data());
   if (error) {
     log_.effect(action_, now,
                 error == EPERM ? "not done: it belongs to another user; run as that user or as root"
@@ -140,7 +149,7 @@ void TreeActor::watch_grace(double now, const guard::Decision& decision) {
     write_to(why.text, "it continued to grow after SIGTERM: {} of {} used", format_bytes(decision.used),
              format_bytes(decision.limit));
   why.level = guard::Level::stop;
-  action_ = log_.add(now, why, "SIGKILL", victim_.pid);
+  action_ = log_.add(now, why, "SIGKILL", victim_.pid, victim_name_.data());
 }
 
 void TreeActor::settle(double now, const guard::Decision& decision) {

@@ -54,6 +54,7 @@ class TreeActor {
 
   Phase phase_ = Phase::none;
   proc::ProcessId victim_;
+  std::array<char, 24> victim_name_{};
   TreeAction* action_ = nullptr;
   double asked_ = 0, settled_ = 0, next_choice_ = 0;
   uint64_t used_then_ = 0, limit_then_ = 0;

@@ -6,8 +6,17 @@ namespace plimsoll::watch {
 namespace {
 
 constexpr size_t held_back = 12;
+// Seconds an even rise must have lasted while running before it is called a leak and no cache that fills.
+constexpr double patience = 60;
 
 }  // namespace
+
+TreeJudge::TreeJudge() : online_({.patience_seconds = patience}) {}
+
+void TreeJudge::reached(const StepTrack& steps) {
+  if (!steps.marks().empty()) online_.step(steps.marks().back(), steps.total());
+  if (steps.first_epoch_end()) online_.first_epoch_end(*steps.first_epoch_end());
+}
 
 bool TreeJudge::add(const observe::Snapshot& snapshot, uint64_t limit) {
   history_.add(snapshot);
@@ -16,11 +25,10 @@ bool TreeJudge::add(const observe::Snapshot& snapshot, uint64_t limit) {
     series_.add(late_.front().time, late_.front().bytes);
     late_.pop_front();
   }
-  if (!online_)
-    online_ = std::make_unique<verdict::OnlineVerdict>(verdict::Options{.limit_bytes = double(limit)});
-  const bool before = online_->first_leak().has_value();
-  online_->add({snapshot.time, double(snapshot.bytes)});
-  return !before && online_->first_leak();
+  online_.limit(double(limit));
+  const bool before = online_.first_leak().has_value();
+  online_.add({snapshot.time, double(snapshot.bytes)});
+  return !before && online_.first_leak();
 }
 
 void TreeJudge::leave_out_the_end() {

@@ -5,12 +5,16 @@
 #include <memory>
 
 #include "diagnose/judgement.hpp"
+#include "watch/step_track.hpp"
 
 namespace plimsoll::watch {
 
 class TreeJudge {
  public:
-  // True where a leak is seen for the first time. `limit` counts from the first call on.
+  TreeJudge();
+  // Where the program is, as far as it says; before the sample it belongs to.
+  void reached(const StepTrack& steps);
+  // True where a leak is seen for the first time.
   bool add(const observe::Snapshot& snapshot, uint64_t limit);
   // A program that ends lets its processes go and gives memory back step by step; that says nothing about a leak.
   void leave_out_the_end();
@@ -20,7 +24,9 @@ class TreeJudge {
 
   const diagnose::History& history() const { return history_; }
   const verdict::Series& series() const { return series_; }
-  const verdict::Verdict* current() const { return online_ ? &online_->current() : nullptr; }
+  const verdict::Verdict* current() const {
+    return series_.size() || !late_.empty() ? &online_.current() : nullptr;
+  }
 
  private:
   struct Late {
@@ -31,7 +37,7 @@ class TreeJudge {
   diagnose::History history_;
   verdict::Series series_{8192};
   std::deque<Late> late_;  // the newest samples wait here: those of a tree that is coming down are not judged
-  std::unique_ptr<verdict::OnlineVerdict> online_;  // for the moment a leak is first seen
+  verdict::OnlineVerdict online_;  // for the moment a leak is first seen
 };
 
 }  // namespace plimsoll::watch

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/mask.hpp"
@@ -26,6 +27,9 @@ namespace plimsoll::watch {
 namespace {
 
 constexpr size_t most_notes = 20;
+// Of the interval: a step told over the socket after this much of it is a good moment for the next sample, as what
+// belongs to the step is gone.
+constexpr double early_sample = 0.7;
 
 // Standard output belongs to a launched program, or to the JSON.
 int said_to(const WatchOptions& options) {
@@ -86,6 +90,7 @@ class Watch {
   std::vector<std::string> notes_;
   size_t denied_ = 0;
   double last_sample_ = -1;
+  bool stepped_ = false;  // since the last sample, told over the socket
   Stop stop_ = Stop::none;
   int interrupts_ = 0;
   bool said_disk_ = false, said_left_behind_ = false;
@@ -129,6 +134,7 @@ void Watch::launch() {
                   .environment = profiling_ ? profiling_->environment() : Target::Environment{}});
   output_ = std::make_unique<ProgramOutput>(*target_.child(), pattern_.get(),
                                             [this](const observe::Recognised& event) { take(event); });
+  console_.beside([this] { return !output_->ends_with_newline(said_to(options_)); });
 }
 
 void Watch::note(std::string text) {
@@ -138,10 +144,12 @@ void Watch::note(std::string text) {
 
 void Watch::take(const observe::Recognised& event) {
   const double time = clock_.now();
-  if (event.epoch && profiling_) profiling_->epoch(*event.epoch, time);
+  if (event.epoch && profiling_) profiling_->epoch(int64_t(*event.epoch), time);
   const StepTrack::News news = steps_.take(event, time);
+  judge_.reached(steps_);
+  stepped_ |= news.told;
   if (!recorder_) return;
-  if (news.phase) recorder_->phase(escape(event.phase), time);
+  if (news.phase) recorder_->phase(escape(steps_.phases().back().name), time);
   if (news.step) recorder_->step(*steps_.step(), time);
 }
 
@@ -229,6 +237,9 @@ void Watch::wait_until(double time) {
       target_.socket()->drain([this](const observe::Recognised& event) { take(event); },
                               [this] { return verdict_reply(judge_.current(), sampler_->latest().bytes); });
     if (output_) output_->advance(waits[2].ready, waits[3].ready);
+    if (std::exchange(stepped_, false) && stop_ == Stop::none &&
+        clock_.now() - last_sample_ >= early_sample * options_.interval)
+      return;
     if (!waits[0].ready) continue;
     const Stop before = stop_;
     while (auto arrived = signals_.next()) take_signal(*arrived);
@@ -285,10 +296,22 @@ diagnose::Judgement Watch::judge(double until) {
   judging.limit_bytes = double(limit_bytes());
   judging.phases = steps_.phases();
   judging.steps = steps_.marks();
+  judging.step_unit = steps_.unit();
+  judging.first_epoch_end = steps_.first_epoch_end();
+  judging.ended = stop_ == Stop::ended;
+  if (recorder_) {  // what a later judgement of the record needs to be the same
+    if (judging.ended) recorder_->configuration("program_ended", "1");
+    if (judging.step_unit != std::string_view("step"))
+      recorder_->configuration("step_unit", judging.step_unit);
+    if (judging.first_epoch_end)
+      recorder_->configuration("first_epoch_end", fmt::format("{}", *judging.first_epoch_end));
+  }
   if (denied_)
-    note(fmt::format(
-        "PSS of {} process{} cannot be read: RSS is used, which counts shared pages more than once", denied_,
-        denied_ == 1 ? "" : "es"));
+    note(
+        fmt::format("PSS of {} process{} cannot be read: resident anonymous memory is used, which counts "
+                    "pages shared after a "
+                    "fork more than once",
+                    denied_, denied_ == 1 ? "" : "es"));
   diagnose::Judgement judgement = judge_.judge(judging, until);
   verdict::Verdict& v = judgement.verdict;
   if (v.limit_bytes <= 0) v.limit_bytes = judging.limit_bytes;
@@ -334,7 +357,8 @@ int Watch::run() {
   while (stop_ == Stop::none) {
     sample();
     if (stop_ != Stop::none) break;
-    next = std::max(next + options_.interval, clock_.now());  // behind: skip what was missed
+    next = std::max(std::min(next, last_sample_) + options_.interval,
+                    clock_.now());  // behind: skip what was missed
     const bool last = options_.duration > 0 && next >= options_.duration;
     wait_until(last ? options_.duration : next);
     target_.reap();

@@ -18,7 +18,7 @@ observe::Process process(int pid, int parent, const char* name, uint64_t bytes, 
   p.parent = parent;
   p.name = name;
   p.state = 'S';
-  p.pss = bytes;
+  p.owned = bytes;
   p.rss = bytes + shared;
   p.shared = shared;
   p.cpu_seconds = cpu;

@@ -29,9 +29,9 @@ struct World {
         p.parent = pid == 10 ? 1 : pid == 11 ? 10 : 11;
         p.name = pid == 10 ? "uv" : pid == 11 ? "server" : "worker";
         p.state = 'S';
-        p.pss = p.rss = uint64_t((megabytes(pid, t) + 0.2 * noise.uniform(draw++)) * double(mb));
+        p.owned = p.rss = uint64_t((megabytes(pid, t) + 0.2 * noise.uniform(draw++)) * double(mb));
         p.cpu_seconds = pid == 11 ? t : 0;
-        now.bytes += p.pss;
+        now.bytes += p.owned;
         now.processes.push_back(p);
       }
       history.add(now);
@@ -76,7 +76,19 @@ TEST(Judgement, AllOfThemTogether) {
       World([](int pid, double t) { return spiky(pid, t) + (pid >= 20 ? 0.03 * t : 0); }).judge();
   ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
   EXPECT_TRUE(found.culprit->pool);
-  EXPECT_NE(found.verdict.sentence.find("worker pool of 20"), std::string::npos) << found.verdict.sentence;
+  EXPECT_NE(found.verdict.sentence.find("20 workers of pool worker, 5 % each"), std::string::npos)
+      << found.verdict.sentence;
+}
+
+TEST(Judgement, EqualCulpritsAreNamedTogether) {
+  Judgement found =
+      World([](int pid, double t) { return spiky(pid, t) + (pid == 21 || pid == 33 ? 0.3 * t : 0); }).judge();
+  ASSERT_EQ(found.verdict.kind, verdict::Kind::leak);
+  EXPECT_TRUE(found.culprit->pool);
+  EXPECT_EQ(found.culprit->members, 2);
+  EXPECT_NE(found.verdict.sentence.find("2 of 20 workers of pool worker"), std::string::npos)
+      << found.verdict.sentence;
+  EXPECT_NE(found.next.find("worker"), std::string::npos) << found.next;
 }
 
 // Workers that end hand their part of shared pages to those who stay: a process grows, the tree does not.

@@ -70,6 +70,10 @@ TEST(Steps, OwnExpression) {
 
 TEST(Steps, Datagrams) {
   EXPECT_EQ(parse_datagram("step 120\n")->step, 120);
+  EXPECT_EQ(parse_datagram("step 120/1000")->step, 120);
+  EXPECT_EQ(parse_datagram("step 120/1000")->total, 1000);
+  EXPECT_EQ(parse_datagram("step 120")->total, 0);
+  EXPECT_FALSE(parse_datagram("step 120/x"));
   EXPECT_EQ(parse_datagram("phase validate")->phase, "validate");
   EXPECT_EQ(parse_datagram("phase  epoch end \n")->phase, "epoch end");
   for (const char* text :
@@ -95,6 +99,26 @@ TEST(Lines, AnEndlessLineTakesNoMemory) {
   for (int i = 0; i < 100; ++i) cutter.feed(block, [](std::string_view) { FAIL(); });
   cutter.feed("\n", [&](std::string_view line) { longest = line.size(); });
   EXPECT_EQ(longest, longest_line);
+}
+
+// How far a program is, where it says so.
+TEST(Recognise, TotalsAndEpochs) {
+  EXPECT_EQ(recognise("Iter   100/5000 | Loss: 3.6", nullptr).total, 5000);
+  EXPECT_EQ(recognise("step 7 of 30", nullptr).total, 30);
+  EXPECT_EQ(recognise("step 7, loss 30", nullptr).total, 0);
+  EXPECT_EQ(recognise(" 12%|#2   | 120/1000 [00:12<01:30, 9.78it/s]", nullptr).total, 1000);
+  EXPECT_EQ(recognise("Epoch 3/10", nullptr).epoch, 3);
+  EXPECT_FALSE(recognise("Epoch 1/1", nullptr).epoch);  // there is no second one to wait for
+  EXPECT_EQ(recognise("{'loss': 2.1, 'epoch': 0.52}", nullptr).epoch, 1.52);
+  EXPECT_FALSE(recognise("step 7", nullptr).epoch);
+}
+
+TEST(Recognise, AnnouncedPhases) {
+  EXPECT_EQ(recognise("Validating...", nullptr).phase, "validate");
+  EXPECT_EQ(recognise("--- Evaluation ---", nullptr).phase, "validate");
+  EXPECT_TRUE(recognise("Validating...", nullptr).announced);
+  EXPECT_EQ(recognise("Validation loss: 2.31", nullptr).phase, "");  // it is over
+  EXPECT_EQ(recognise("the validation set is small", nullptr).phase, "");
 }
 
 }  // namespace plimsoll::observe

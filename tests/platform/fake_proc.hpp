@@ -21,6 +21,7 @@ struct FakeProcess {
   int session = 1;
   uint64_t resident_pages = 1000, shared_pages = 100, faults = 500, cpu_ticks = 10;
   uint64_t pss_kb = 3000, private_kb = 2800, shared_kb = 1200, swap_kb = 0;
+  int64_t file_kb = -1;  // of the PSS; -1: an old kernel, which does not say
   bool smaps = true;
 };
 
@@ -55,7 +56,8 @@ class FakeProc {
       write(folder + "smaps_rollup",
             "0-1 ---p 0 00:00 0 [rollup]\nRss: 4000 kB\nPss: " + n(p.pss_kb) +
                 " kB\nShared_Clean: " + n(p.shared_kb) + " kB\nPrivate_Dirty: " + n(p.private_kb) +
-                " kB\nSwap: " + n(p.swap_kb) + " kB\nSwapPss: " + n(p.swap_kb) + " kB\n");
+                " kB\nSwap: " + n(p.swap_kb) + " kB\nSwapPss: " + n(p.swap_kb) + " kB\n" +
+                (p.file_kb < 0 ? "" : "Pss_File: " + n(p.file_kb) + " kB\n"));
   }
   void remove(int pid) const { std::filesystem::remove_all(root_ / "proc" / std::to_string(pid)); }
 

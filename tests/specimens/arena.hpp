@@ -15,6 +15,7 @@ class Arena {
 
   void* allocate(size_t bytes) {
     if (current_->used + bytes > chunk_bytes_) {
+      if (!reuse_ && current_->next) lose(current_->next->used);
       if (!reuse_ || !current_->next) current_->next = make();
       current_ = current_->next;
       current_->used = 0;

@@ -8,6 +8,8 @@ int main() {
   Run run;
   confess();
   Block model = block(40 * MB);
-  while (run.next())
+  while (run.next()) {
     touch(mmap(nullptr, 49'152, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 49'152);
+    lose(49'152);
+  }
 }

@@ -48,6 +48,48 @@ TEST(Online, CallsALeakBeforeTheEndAndKeepsIt) {
   EXPECT_EQ(online.final_verdict().kind, Kind::leak);
 }
 
+// Five samples and ten steps a second: 200 MB and what the run adds to them.
+OnlineVerdict watched(double seconds, double total, double fills_until, bool tells_steps) {
+  OnlineVerdict online({.limit_bytes = 64e9, .patience_seconds = 60});
+  for (int i = 0; i < 5 * seconds; ++i) {
+    const double t = i * .2;
+    if (tells_steps) online.step({t, 10 * t}, total);
+    online.add({t, 200e6 + 400e3 * std::min(t, fills_until) + noise(i) / 20});
+  }
+  return online;
+}
+
+TEST(Online, WaitsForTheShareOfStepsThatAFirstPassMayTake) {
+  const OnlineVerdict leak = watched(300, 3000, 1e9, true), fill = watched(300, 3000, 100, true);
+  ASSERT_TRUE(leak.first_leak());
+  EXPECT_GE(*leak.first_leak(), 120);  // 40 % of the steps
+  EXPECT_LT(*leak.first_leak(), 150);
+  EXPECT_FALSE(fill.first_leak());
+}
+
+TEST(Online, WithoutATotalItWaitsForItsPatience) {
+  EXPECT_GE(watched(300, 0, 1e9, true).first_leak().value_or(0), 60);
+  EXPECT_LT(watched(300, 0, 1e9, true).first_leak().value_or(1e9), 100);
+  EXPECT_FALSE(watched(300, 0, 40, true).first_leak());
+  EXPECT_GE(watched(300, 0, 1e9, false).first_leak().value_or(0), 80);  // longer where no steps are told
+}
+
+TEST(Online, GrowingHasARateAndATimeToTheLimitBeforeItIsCalled) {
+  const OnlineVerdict early = watched(40, 0, 1e9, true);
+  EXPECT_EQ(early.current().kind, Kind::undecided);
+  EXPECT_TRUE(early.current().growing);
+  EXPECT_NEAR(early.current().rate, 400e3, 100e3);
+  ASSERT_TRUE(early.current().seconds_to_limit);
+  EXPECT_NE(early.current().sentence.find("Growing"), std::string::npos) << early.current().sentence;
+}
+
+// A program that imports for minutes rises from nothing, and has not begun.
+TEST(Online, AStartUpIsNoLeak) {
+  OnlineVerdict online({.limit_bytes = 64e9, .patience_seconds = 60});
+  for (int i = 0; i < 700; ++i) online.add({i * .2, 2e6 + 1.5e6 * i * .2 + noise(i) / 20});
+  EXPECT_FALSE(online.first_leak());
+}
+
 TEST(Online, NeverCallsNoiseASpikeOrAWarmUpALeak) {
   OnlineVerdict flat, spiky, warming;
   for (int i = 0; i < 3000; ++i) {

@@ -14,7 +14,7 @@ observe::Snapshot tree_of(double time, size_t processes, uint64_t bytes_each) {
     observe::Process process;
     process.id = {int(10 + i), 100};
     process.state = 'S';
-    process.pss = process.rss = bytes_each;
+    process.owned = process.rss = bytes_each;
     now.processes.push_back(process);
   }
   now.bytes = processes * bytes_each;
