@@ -74,7 +74,8 @@ class PlimsollCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         _steps.epoch(int(state.epoch or 0) + 1)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._end_prediction()
+        if self._predicting:
+            self._end_prediction()
         _steps.step(state.global_step, state.max_steps)
         if self.cleanup_every_n_steps and state.global_step % self.cleanup_every_n_steps == 0:
             gc.collect()
