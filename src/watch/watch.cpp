@@ -202,7 +202,7 @@ void Watch::sample() {
 
 void Watch::say_leak(double time) {
   std::string sentence = judge_.current()->sentence;
-  if (profiling_) sentence = report::first_sight(profiling_->report(*judge_.current(), time), sentence);
+  if (profiling_) sentence = report::first_sight(profiling_->quick_report(*judge_.current(), time), sentence);
   if (recorder_) recorder_->event("leak", sentence, time);
   if (!console_.quiet()) console_.say("plimsoll: " + sentence + "\n");
 }
@@ -315,7 +315,7 @@ std::string Watch::reply() {
   if (leaks && clock_.now() >= next_search_) {
     const double begin = clock_.now();
     culprit_ = judge_.judge(judging(), begin).culprit;
-    if (profiling_) line_ = report::growing_line(profiling_->report(now.verdict, begin));
+    if (profiling_) line_ = report::growing_line(profiling_->quick_report(now.verdict, begin));
     next_search_ = clock_.now() + 10 * (clock_.now() - begin);
   }
   if (leaks) now.culprit = culprit_;
