@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # Installs the Debian packages Plimsoll builds with; does nothing when they are all there. An argument names a
-# further set: test, fuzz, format, tidy.
+# further set: bench, test, fuzz, format, tidy.
 set -euo pipefail
 
-required=(g++ make cmake ninja-build pkg-config libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
-          libsqlite3-dev libxxhash-dev libgtest-dev librapidcheck-dev)
+required=(g++ make cmake ninja-build libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libsqlite3-dev libxxhash-dev
+          libre2-dev)
 # Each of these switches one feature on; without it the build still succeeds.
-optional=(ccache libdnnl-dev libopenblas0-pthread libbenchmark-dev python3 libjs-dygraphs libdw-dev
-          systemtap-sdt-dev)
+optional=(libjs-dygraphs libdw-dev systemtap-sdt-dev)
+products=(libdnnl-dev libopenblas0-pthread)  # libraries that can multiply matrices in place of our kernels
 case "${1:-}" in
   "") ;;
-  test) optional+=(valgrind prometheus chromium fonts-dejavu-core) ;;
-  fuzz) required+=(clang libclang-rt-14-dev) ;;
+  bench) optional+=("${products[@]}" python3) ;;
+  test) required+=(libgtest-dev librapidcheck-dev pkg-config)
+        optional+=("${products[@]}" ccache python3 valgrind prometheus chromium fonts-dejavu-core man-db) ;;
+  fuzz) required+=(clang libclang-rt-14-dev libgtest-dev librapidcheck-dev) ;;
   format) required=(clang-format) optional=() ;;
   tidy) required+=(clang-tidy) ;;
-  *) echo "install-deps: unknown set '$1'; give nothing, test, fuzz, format or tidy" >&2; exit 2 ;;
+  *) echo "install-deps: unknown set '$1'; give nothing, bench, test, fuzz, format or tidy" >&2; exit 2 ;;
 esac
 
 missing() {

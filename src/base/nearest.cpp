@@ -31,4 +31,14 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   return best == known.end() ? std::string() : *best;
 }
 
+std::string likely_meant(std::string_view word, const std::vector<std::string>& known) {
+  word = word.substr(0, 100);
+  if (word.find_first_not_of('-') == word.npos) return {};
+  for (const std::string& whole : known)
+    if (whole.starts_with(word)) return whole;
+  const std::string best = nearest(word, known);
+  const size_t letters = word.size() - word.find_first_not_of('-');
+  return edits(word, best) <= (letters <= 3 ? 1 : std::max<size_t>(2, letters / 4)) ? best : std::string();
+}
+
 }  // namespace plimsoll

@@ -110,11 +110,11 @@ std::vector<Checkpoint> resolve(const std::filesystem::path& path) {
   std::error_code code;
   auto status = std::filesystem::status(path, code);
   if (!std::filesystem::exists(status))
-    fail_input("cannot resume from '{}': {}; give a run folder or a checkpoint", path.string(),
+    fail_input("cannot load a checkpoint from '{}': {}; give a run folder or a checkpoint", path.string(),
                code ? code.message() : "it does not exist");
   std::filesystem::path folder = std::filesystem::canonical(path, code);
   if (code)
-    fail_input("cannot resume from '{}': {}; give a run folder or a checkpoint", path.string(),
+    fail_input("cannot load a checkpoint from '{}': {}; give a run folder or a checkpoint", path.string(),
                code.message());
   if (!std::filesystem::is_directory(status)) folder = folder.parent_path();
 
@@ -129,12 +129,14 @@ std::vector<Checkpoint> resolve(const std::filesystem::path& path) {
   // Someone else's weights: say what is wrong with the file itself if something is.
   if (path.extension() == ".safetensors" && std::filesystem::is_regular_file(status)) SafetensorsFile{path};
   if (!std::filesystem::is_directory(status))
-    fail_input("cannot resume from '{}': there is no {} beside it; give a run folder or a checkpoint",
-               path.string(), manifest_name);
+    fail_input(
+        "cannot load a checkpoint from '{}': there is no {} beside it; give a run folder or a checkpoint",
+        path.string(), manifest_name);
   std::vector<Checkpoint> found = list_checkpoints(folder);
   if (found.empty())
-    fail_input("cannot resume from '{}': no checkpoint is in it; give a run folder or a checkpoint",
-               path.string());
+    fail_input(
+        "cannot load a checkpoint from '{}': no checkpoint is in it; give a run folder or a checkpoint",
+        path.string());
   return found;
 }
 

@@ -7,7 +7,7 @@
 #include "bench/measure.hpp"
 #include "cli/command.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::bench_command {
 namespace {
 
 std::string name = "small";
@@ -93,30 +93,26 @@ void run() {
   generate ? report_generation(config) : report_training(config);
 }
 
-Command command(70, "bench", "measure training steps or generation on this machine",
-                "plimsoll bench --config nano --threads 2", [](CLI::App& app) {
-                  std::string names;
-                  for (const bench::Config& config : bench::configs())
-                    names += (names.empty() ? "" : ", ") + config.name;
-                  app.add_option("--config", name, "one of " + names)->capture_default_str();
-                  app.add_option("--layers", layers, "change the config: blocks");
-                  app.add_option("--heads", heads, "attention heads");
-                  app.add_option("--dim", dim, "channels, a multiple of the heads");
-                  app.add_option("--context", context, "positions of a sequence");
-                  app.add_option("--batch", batch, "sequences of a step");
-                  app.add_option("--vocab", vocab, "different tokens");
-                  app.add_option("--threads", options.threads, "threads to compute with; 0: all cores");
-                  app.add_option("--seconds", options.seconds, "how long to measure")->capture_default_str();
-                  app.add_option("--gemm", options.gemm,
-                                 "matrix products: auto, native, onednn, cblas, plain")
-                      ->capture_default_str();
-                  app.add_option("--isa", options.isa, "kernels: auto, plain, avx2, avx512")
-                      ->envname("PLIMSOLL_ISA")
-                      ->capture_default_str();
-                  app.add_flag("--generate", generate, "measure tokens a second of generation instead");
-                  app.add_flag("--json", as_json, "print one JSON object");
-                  app.callback(run);
-                });
+Command command(
+    70, "bench", "measure training steps or generation on this machine",
+    "plimsoll bench --config nano --threads 2", [](Options& flags) {
+      std::string names;
+      for (const bench::Config& config : bench::configs()) names += (names.empty() ? "" : ", ") + config.name;
+      flags.value("--config", name, "one of " + names);
+      flags.value("--layers", layers, "override the configuration: number of blocks");
+      flags.value("--heads", heads, "number of attention heads");
+      flags.value("--dim", dim, "width; a multiple of the heads");
+      flags.value("--context", context, "tokens per window");
+      flags.value("--batch", batch, "windows per step");
+      flags.value("--vocab", vocab, "size of the vocabulary");
+      flags.value("--threads", options.threads, "number of compute threads; 0: all cores");
+      flags.value("--seconds", options.seconds, "how long to measure");
+      flags.value("--gemm", options.gemm, "matrix products: auto, native, onednn, cblas, plain");
+      flags.value("--isa", options.isa, "kernels: auto, plain, avx2, avx512").from("PLIMSOLL_ISA");
+      flags.flag("--generate", generate, "measure generation in tokens per second instead");
+      flags.flag("--json", as_json, "print one JSON object");
+      flags.run(run);
+    });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::bench_command

@@ -9,7 +9,7 @@
 #include "train/settings_page.hpp"
 #include "train/settings_table.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::config_command {
 namespace {
 
 SettingsSources sources;
@@ -50,12 +50,12 @@ void run() {
 }
 
 Command command(80, "config", "show every setting, its value and where it comes from",
-                "plimsoll config --small 5000 --config run.toml --lr 1e-3", [](CLI::App& app) {
-                  app.add_flag("--json", as_json, "print one JSON object");
-                  app.add_flag("--markdown", as_markdown, "print the tables of docs/configuration.md");
-                  add_settings(app, sources);
-                  app.callback(run);
+                "plimsoll config --small 5000 --config run.toml --lr 1e-3", [](Options& options) {
+                  options.flag("--json", as_json, "print one JSON object");
+                  options.flag("--markdown", as_markdown, "print the tables of docs/configuration.md");
+                  add_settings(options, sources);
+                  options.run(run);
                 });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::config_command

@@ -9,7 +9,7 @@
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::eval_command {
 namespace {
 
 std::string path, data, gemm = "auto";
@@ -76,19 +76,20 @@ void run() {
 Command command(
     40, "eval", "measure a trained model's loss",
     "plimsoll eval runs/nano --data other.txt\n  plimsoll eval runs/mine --data samples.jsonl --all",
-    [](CLI::App& app) {
-      app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
-      app.add_option("--data", data,
-                     "text or samples (*.jsonl) to measure on, the validation part as in training; default: "
-                     "the run's own data")
-          ->type_name("FILE|DIR");
-      app.add_flag("--all", everything, "with --data: all of it, not only the validation part");
-      app.add_flag("--skip-bad", skip_bad, "samples: leave malformed lines out instead of refusing them");
-      app.add_option("--threads", threads, "0: every core")->type_name("N");
-      app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
-      app.add_flag("--json", as_json, "print one JSON object");
-      app.callback(run);
+    [](Options& options) {
+      options.value("run", path, "run folder or checkpoint").needed().wants("RUN");
+      options
+          .value("--data", data,
+                 "text or samples (*.jsonl) to measure on, the validation part as in training; default: "
+                 "the run's own data")
+          .wants("FILE|DIR");
+      options.flag("--all", everything, "with --data: use all of it, not only the validation part");
+      options.flag("--skip-bad", skip_bad, "samples: skip malformed lines instead of refusing the file");
+      options.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
+      options.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
+      options.flag("--json", as_json, "print one JSON object");
+      options.run(run);
     });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::eval_command

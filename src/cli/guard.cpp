@@ -6,7 +6,7 @@
 #include "guard/policy_settings.hpp"
 #include "watch/guarding.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::guard_command {
 namespace {
 
 struct Text {
@@ -35,35 +35,33 @@ Command command(
     "plimsoll guard -- python train.py\n"
     "  plimsoll guard --limit 8GB --grace 30s -- make -j8\n"
     "  plimsoll guard --pid 4711 --dry-run --json",
-    [](CLI::App& app) {
+    [](Options& flags) {
       auto text = std::make_shared<Text>();
       watch::GuardOptions& options = text->options;
-      app.add_option("command", options.command, "program to launch and guard, after --");
-      app.add_option("--pid", options.pid, "guard this process and all that descends from it");
-      app.add_option("--limit", text->limit,
-                     "a line for the program's own use, like 8GB or 80% of the limit that applies")
-          ->type_name("SIZE");
-      app.add_option("--policy", text->sources.file,
-                     "TOML file of the keys below; flags and environment override it")
-          ->type_name("FILE");
-      app.add_option("--grace", text->grace, "time between SIGTERM and SIGKILL (default 10s)")
-          ->type_name("TIME");
-      app.add_option("--hook", options.hook, "shell command to run at every change of level")
-          ->type_name("CMD");
-      app.add_option("--out", options.out, "record into this run file")->type_name("FILE");
-      add_serve_flags(app, options.serve);
-      app.add_flag("--dry-run", options.dry_run, "only say what would have been done");
-      app.add_flag("--json", options.json, "one JSON object on standard output at the end");
+      flags.program(options.command, "program to launch and guard");
+      flags.value("--pid", options.pid, "guard this process and all that descends from it");
+      flags
+          .value("--limit", text->limit,
+                 "memory limit for the program, such as 8GB or 80% of the effective limit")
+          .wants("SIZE");
+      flags
+          .value("--policy", text->sources.file,
+                 "TOML file of the keys below; flags and environment override it")
+          .wants("FILE");
+      flags.value("--grace", text->grace, "time between SIGTERM and SIGKILL (default 10s)").wants("TIME");
+      flags.value("--hook", options.hook, "shell command to run whenever the level changes").wants("CMD");
+      flags.value("--out", options.out, "record into this run file").wants("FILE");
+      add_serve_flags(flags, options.serve);
+      flags.flag("--dry-run", options.dry_run, "only report what would have been done");
+      flags.flag("--json", options.json, "print one JSON object on standard output at the end");
       for (const guard::PolicyKey& key : guard::policy_keys()) {
-        CLI::callback_t remember = [text,
-                                    name = std::string(key.name)](const std::vector<std::string>& values) {
-          text->sources.command_line[name] = values.back();
-          return true;
+        auto remember = [text, name = std::string(key.name)](const std::string& value) {
+          text->sources.command_line[name] = value;
         };
-        app.add_option(key.flag(), remember, key.help)->expected(1)->type_name(key.wanted)->group("Policy");
+        flags.value(key.flag(), remember, key.help).wants(key.wanted).under("Policy");
       }
-      app.callback([text] { run(*text); });
+      flags.run([text] { run(*text); });
     });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::guard_command

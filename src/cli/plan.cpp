@@ -12,7 +12,7 @@
 #include "train/run_folder.hpp"
 #include "train/runtime.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::plan_command {
 namespace {
 
 SettingsSources sources;
@@ -114,16 +114,17 @@ Command command(
     20, "plan", "show the memory of a run before training: by role, the largest values, a picture",
     "plimsoll plan --baby --data input.txt --svg plan.svg\n  plimsoll plan --gpt2 --memory 3GB\n  plimsoll "
     "plan --baby --sweep --svg sweep.svg",
-    [](CLI::App& app) {
-      app.add_flag("--json", as_json, "print one JSON object");
-      app.add_flag("--sweep", sweep, "the curve of memory against predicted time, for choosing a --memory");
-      app.add_option(
-             "--svg", svg,
-             "draw the plan (time across, offsets up, a rectangle a value), or with --sweep the curve")
-          ->type_name("FILE");
-      add_settings(app, sources);
-      app.callback(run);
+    [](Options& options) {
+      options.flag("--json", as_json, "print one JSON object");
+      options.flag("--sweep", sweep, "print memory against predicted time, to help choose --memory");
+      options
+          .value(
+              "--svg", svg,
+              "draw the plan (time across, offsets up, one rectangle per value), or with --sweep the curve")
+          .wants("FILE");
+      add_settings(options, sources);
+      options.run(run);
     });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::plan_command

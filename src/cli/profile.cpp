@@ -9,7 +9,7 @@
 #include "cli/watch_flags.hpp"
 #include "report/profile_exports.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::profile_command {
 namespace {
 
 struct Exports {
@@ -36,14 +36,14 @@ Command command(
     "plimsoll profile -- python train.py\n"
     "  plimsoll profile --json --for 10m --out run.db -- ./server\n"
     "  plimsoll profile run.db --pprof out.pb.gz",
-    [](CLI::App& app) {
-      auto text = add_watch_flags(app);
+    [](Options& flags) {
+      auto text = add_watch_flags(flags);
       auto exports = std::make_shared<Exports>();
       text->options.profile.on = true;
-      app.add_option("--pprof", exports->pprof, "write the sites of a run file for pprof")->type_name("FILE");
-      app.add_option("--collapsed", exports->collapsed, "the same as collapsed stacks")->type_name("FILE");
-      app.add_option("--speedscope", exports->speedscope, "the same for speedscope")->type_name("FILE");
-      app.callback([text, exports] {
+      flags.value("--pprof", exports->pprof, "write the sites of a run file for pprof").wants("FILE");
+      flags.value("--collapsed", exports->collapsed, "write them as collapsed stacks").wants("FILE");
+      flags.value("--speedscope", exports->speedscope, "write them for speedscope").wants("FILE");
+      flags.run([text, exports] {
         if (exports->any())
           write_exports(*exports, text->options.command);
         else
@@ -52,4 +52,4 @@ Command command(
     });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::profile_command

@@ -14,7 +14,7 @@
 #include "report/run_json.hpp"
 #include "report/text.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::report_command {
 namespace {
 
 using report::RunData;
@@ -105,21 +105,28 @@ void run(const Arguments& arguments) {
              format_bytes(text.size()));
 }
 
-void setup(CLI::App& app) {
+void setup(Options& options) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("run", arguments->files, "run.db, or the folder of a run");
-  app.add_option("-o,--out", arguments->out,
-                 "Write to this file; its name says the form: .html, .md, .json, .svg, .csv");
-  app.add_option("--format", arguments->format, "The form, whatever the name; without -o to standard output")
-      ->check(CLI::IsMember({"html", "md", "json", "svg", "csv"}));
-  app.add_flag("--compare", arguments->compare, "Two runs, A and B: one over the other, and how B differs");
-  app.add_option("--limit", arguments->limit, "The line not to cross, e.g. 16GB (default: the recorded one)");
-  app.add_flag("--json", arguments->json, "One JSON object on stdout, the same as --format json");
-  app.callback([arguments] { run(*arguments); });
+  options.words("run", arguments->files, "run.db, or the folder of a run");
+  options
+      .value("--out", arguments->out,
+             "write to this file; the extension chooses the format: .html, .md, .json, .svg or .csv")
+      .abbreviated("-o")
+      .wants("FILE");
+  options
+      .value("--format", arguments->format,
+             "format of the output, whatever the file is called; without -o it goes to standard output")
+      .one_of({"html", "md", "json", "svg", "csv"});
+  options.flag("--compare", arguments->compare, "compare two runs, A and B");
+  options.value("--limit", arguments->limit, "limit to show, such as 16GB (default: the recorded one)")
+      .wants("SIZE");
+  options.flag("--json", arguments->json,
+               "print one JSON object on standard output; the same as --format json");
+  options.run([arguments] { run(*arguments); });
 }
 
-const Command command(32, "report", "Shows a run: as a page, in the terminal, as Markdown, JSON, SVG or CSV",
+const Command command(32, "report", "show a run as a page, in the terminal, as Markdown, JSON, SVG or CSV",
                       "plimsoll report runs/mine/run.db -o report.html", setup);
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::report_command

@@ -11,7 +11,7 @@
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::sample_command {
 namespace {
 
 std::string path, prompt;
@@ -112,24 +112,29 @@ void run() {
 }
 
 Command command(
-    30, "sample", "write text with a trained model",
+    30, "sample", "generate text with a trained model",
     "plimsoll sample runs/small --prompt 'the cat' --length 300 --temperature 0.7 --top-k 20",
-    [](CLI::App& app) {
-      app.add_option("run", path, "run folder or checkpoint")->required()->type_name("RUN");
-      app.add_option("--prompt", prompt, "how the text begins")->type_name("TEXT");
-      app.add_flag("--interactive", interactive, "ask for one beginning after the other");
-      app.add_option("--length", length, "tokens to write (200)")->type_name("N");
-      app.add_option("--temperature", options.temperature, "0: always the likeliest token (0.8)")
-          ->type_name("X");
-      app.add_option("--top-k", options.top_k, "only the K likeliest tokens; 0: all")->type_name("K");
-      app.add_option("--top-p", options.top_p, "only the likeliest tokens that hold share P (1)")
-          ->type_name("P");
-      app.add_option("--seed", options.seed, "the same seed writes the same text (1)")->type_name("N");
-      app.add_option("--threads", threads, "0: every core")->type_name("N");
-      app.add_option("--gemm", gemm, "auto, native, onednn, cblas or plain")->type_name("NAME");
-      app.add_flag("--json", as_json, "print one JSON object");
-      app.callback(run);
+    [](Options& flags) {
+      flags.value("run", path, "run folder or checkpoint").needed().wants("RUN");
+      flags.value("--prompt", prompt, "text to continue").wants("TEXT");
+      flags.flag("--interactive", interactive, "ask for one prompt after another");
+      flags.value("--length", length, "number of tokens to generate (default 200)").wants("N");
+      flags
+          .value("--temperature", options.temperature,
+                 "sampling temperature; 0: always the most likely token (default 0.8)")
+          .wants("X");
+      flags.value("--top-k", options.top_k, "sample from the K most likely tokens only; 0: all").wants("K");
+      flags
+          .value("--top-p", options.top_p,
+                 "sample from the most likely tokens whose probabilities add up to P (default 1)")
+          .wants("P");
+      flags.value("--seed", options.seed, "random seed; the same seed gives the same text (default 1)")
+          .wants("N");
+      flags.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
+      flags.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
+      flags.flag("--json", as_json, "print one JSON object");
+      flags.run(run);
     });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::sample_command

@@ -5,7 +5,7 @@
 #include "live/site.hpp"
 #include "platform/child.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::serve_command {
 namespace {
 
 struct Text {
@@ -27,15 +27,16 @@ void run(const Text& text) {
 
 Command command(46, "serve", "serve a run's page, metrics and JSON from its record",
                 "plimsoll serve runs/mine/run.db\n  plimsoll serve run.db --listen 127.0.0.1:8080",
-                [](CLI::App& app) {
+                [](Options& options) {
                   auto text = std::make_shared<Text>();
-                  app.add_option("record", text->record, "run.db, or the folder of a run")->required();
-                  app.add_option("--listen", text->options.address,
-                                 "where to listen (default 127.0.0.1 and a free port)")
-                      ->type_name("ADDR:PORT");
-                  add_serve_token(app, text->options);
-                  app.callback([text] { run(*text); });
+                  options.value("record", text->record, "run.db, or the folder of a run").needed();
+                  options
+                      .value("--listen", text->options.address,
+                             "where to listen (default 127.0.0.1 and a free port)")
+                      .wants("ADDR:PORT");
+                  add_serve_token(options, text->options);
+                  options.run([text] { run(*text); });
                 });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::serve_command

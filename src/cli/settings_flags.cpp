@@ -7,34 +7,28 @@
 namespace plimsoll::cli {
 namespace {
 
-void add_preset(CLI::App& app, SettingsSources& sources, const std::string& name) {
-  Settings s = preset(name);
-  CLI::callback_t remember = [&sources, name](const std::vector<std::string>& values) {
-    bool counted = !values.empty() && !values.front().empty();
-    sources.presets.push_back({name, counted ? std::optional(values.front()) : std::nullopt});
-    return true;
+void add_preset(Options& flags, SettingsSources& sources, const std::string& name) {
+  const Settings s = preset(name);
+  auto remember = [&sources, name](const std::string& count) {
+    sources.presets.push_back({name, count.empty() ? std::nullopt : std::optional(count)});
   };
-  app.add_option("--" + name, remember,
-                 fmt::format("layers {}, heads {}, dim {}, context {}, batch {}, iterations {}", s.layers,
-                             s.heads, s.dim, s.context, s.batch, format_count(uint64_t(s.iterations))))
-      ->expected(0, 1)
-      ->type_name("[ITERATIONS]")
-      ->group("Presets");
+  flags
+      .optional_value(
+          "--" + name, remember,
+          fmt::format("layers {}, heads {}, dim {}, context {}, batch {}, iterations {}", s.layers, s.heads,
+                      s.dim, s.context, s.batch, format_count(uint64_t(s.iterations))))
+      .wants("ITERATIONS")
+      .under("Presets");
 }
 
-void add_value(CLI::App& app, SettingsSources& sources, const Setting& setting) {
-  CLI::callback_t remember = [&sources,
-                              name = std::string(setting.name)](const std::vector<std::string>& values) {
-    sources.command_line[name] = values.back();
-    return true;
+void add_value(Options& flags, SettingsSources& sources, const Setting& setting) {
+  auto remember = [&sources, name = std::string(setting.name)](const std::string& value) {
+    sources.command_line[name] = value;
   };
-  app.add_option(setting.flag(), remember, setting.help)
-      ->expected(1)
-      ->type_name(setting.wanted)
-      ->group(setting.group);
+  flags.value(setting.flag(), remember, setting.help).wants(setting.wanted).under(setting.group);
 }
 
-void add_switch(CLI::App& app, SettingsSources& sources, const Setting& setting) {
+void add_switch(Options& flags, SettingsSources& sources, const Setting& setting) {
   auto add = [&](const std::string& flag, const char* text, const std::string& help) {
     auto remember = [&sources, &setting, text] {
       auto [said, first] = sources.command_line.try_emplace(setting.name, text);
@@ -42,21 +36,21 @@ void add_switch(CLI::App& app, SettingsSources& sources, const Setting& setting)
         fail_input("{} and {} contradict each other; give only one of them", setting.flag(),
                    setting.negative_flag());
     };
-    app.add_flag_callback(flag, remember, help)->group(setting.group);
+    flags.flag(flag, remember, help).under(setting.group);
   };
   add(setting.flag(), "true", setting.help);
-  add(setting.negative_flag(), "false", "the opposite");
+  add(setting.negative_flag(), "false", fmt::format("turn {} off", setting.flag()));
 }
 
 }  // namespace
 
-void add_settings(CLI::App& app, SettingsSources& sources) {
-  for (const std::string& name : preset_names()) add_preset(app, sources, name);
-  app.add_option("--config", sources.config, "TOML file of settings; flags and environment override it")
-      ->type_name("FILE");
+void add_settings(Options& flags, SettingsSources& sources) {
+  for (const std::string& name : preset_names()) add_preset(flags, sources, name);
+  flags.value("--config", sources.config, "TOML file of settings; flags and environment override it")
+      .wants("FILE");
   for (const Setting& setting : settings_table()) {
     if (setting.hidden) continue;
-    setting.is_switch() ? add_switch(app, sources, setting) : add_value(app, sources, setting);
+    setting.is_switch() ? add_switch(flags, sources, setting) : add_value(flags, sources, setting);
   }
 }
 

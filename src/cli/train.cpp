@@ -13,7 +13,7 @@
 #include "train/trainer.hpp"
 #include "verdict/judgement.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::train_command {
 namespace {
 
 SettingsSources sources;
@@ -143,13 +143,13 @@ Command command(10, "train", "train a model, or resume a run",
                 "plimsoll train --small 5000\n  plimsoll train --nano --data input.txt --out runs/mine "
                 "--json\n  plimsoll train --tiny --data samples.jsonl --distrust-lambda 1\n  plimsoll train "
                 "--resume runs/mine",
-                [](CLI::App& app) {
-                  app.add_flag("--json", as_json,
+                [](Options& options) {
+                  options.flag("--json", as_json,
                                "print one JSON object at the end; everything else goes to stderr");
-                  add_serve_flags(app, serve);
-                  add_settings(app, sources);
-                  app.callback(run);
+                  add_serve_flags(options, serve);
+                  add_settings(options, sources);
+                  options.run(run);
                 });
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::train_command

@@ -17,7 +17,7 @@
 #include "report/judgement_text.hpp"
 #include "verdict/judgement.hpp"
 
-namespace plimsoll::cli {
+namespace plimsoll::cli::verdict_command {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -184,22 +184,23 @@ void judge_batch(const Arguments& arguments, double limit) {
   }
 }
 
-void setup(CLI::App& app) {
+void setup(Options& options) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option(
+  options.value(
       "file", arguments->file,
-      "Recorded series: run.db, CSV (time,bytes), JSONL, mprof .dat, psrecord log, Prometheus JSON");
-  app.add_option(
+      "recorded series: run.db, CSV (time,bytes), JSONL, mprof .dat, psrecord log or Prometheus JSON");
+  options.value(
       "--batch", arguments->batch,
       "Judge many: a line {\"id\":…,\"t\":[seconds…],\"bytes\":[…]} each; a JSON line each comes out");
-  app.add_option("--limit", arguments->limit,
-                 "The line not to cross, e.g. 16GB: says when it would be reached");
-  app.add_flag("--all", arguments->all, "Every process's own verdict, not only the one that matters most");
-  app.add_flag("--online", arguments->online,
-               "Also replay the series as it came: when would a leak first have been called?");
-  app.add_flag("--json", arguments->json, "One JSON object on stdout");
-  app.add_flag("--fail-on-leak", arguments->fail_on_leak, "Exit with 10 if there is a leak");
-  app.callback([arguments] {
+  options.value("--limit", arguments->limit, "limit, such as 16GB: also say when it would be reached")
+      .wants("SIZE");
+  options.flag("--all", arguments->all, "print the verdict of every process, not only of the whole");
+  options.flag(
+      "--online", arguments->online,
+      "also replay the series as it was recorded and say when a leak would first have been reported");
+  options.flag("--json", arguments->json, "print one JSON object on standard output");
+  options.flag("--fail-on-leak", arguments->fail_on_leak, "exit with 10 if there is a leak");
+  options.run([arguments] {
     if (arguments->file.empty() == arguments->batch.empty())
       fail_input("give either a FILE or --batch FILE.jsonl; see `plimsoll verdict --help`");
     const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit));
@@ -212,8 +213,9 @@ void setup(CLI::App& app) {
   });
 }
 
-const Command command(30, "verdict", "Is a recorded memory series a leak, how fast, how long have I got?",
-                      "plimsoll verdict memory.csv --limit 16GB --json", setup);
+const Command command(
+    30, "verdict", "judge a recorded memory series: whether it leaks, how fast, and when it reaches a limit",
+    "plimsoll verdict memory.csv --limit 16GB --json", setup);
 
 }  // namespace
-}  // namespace plimsoll::cli
+}  // namespace plimsoll::cli::verdict_command

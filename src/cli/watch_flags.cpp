@@ -7,34 +7,36 @@
 
 namespace plimsoll::cli {
 
-std::shared_ptr<WatchText> add_watch_flags(CLI::App& app) {
+std::shared_ptr<WatchText> add_watch_flags(Options& flags) {
   auto text = std::make_shared<WatchText>();
   watch::WatchOptions& options = text->options;
-  app.add_option("command", options.command, "program to launch and watch, after --");
-  app.add_option("--pid", options.pid, "watch this process and all that descends from it");
-  app.add_flag("--find-training", options.find_training,
-               "find the process that looks most like training and watch it");
-  app.add_option("--interval", text->interval, "time between samples (default 1s)");
-  app.add_option("--for", text->duration,
-                 "stop after this long; a launched program is then ended (default: until it ends)");
-  app.add_option("--until", text->until,
-                 "tree: as long as any descendant lives (default); command: until the command ends")
-      ->check(CLI::IsMember({"tree", "command"}));
-  app.add_option("--socket", options.socket,
-                 "with --pid: make the socket for the program's steps at this path");
-  app.add_option("--out", options.out, "record into this run file");
-  app.add_option("--limit", text->limit,
-                 "the line not to cross, like 8GB or 80% (default: the limit that applies)");
-  app.add_flag("--fail-on-leak", options.fail_on_leak, "exit with 10 if there is a leak");
-  app.add_option("--step-regex", options.step_regex,
-                 "how the program prints its step; the first group is the number");
-  app.add_flag("--no-steps", text->no_steps,
-               "no step socket, no reading along: output is inherited directly");
-  app.add_flag("--quiet", options.quiet, "no lines while watching, only the verdict");
-  app.add_flag("--all", options.all, "with --json: every process's own verdict too");
-  app.add_flag("--json", options.json, "one JSON object on standard output at the end");
-  add_serve_flags(app, options.serve);
-  app.add_option("--rate", text->rate, "with sites: mean bytes between two samples (default 512KiB)");
+  flags.program(options.command, "program to launch and watch");
+  flags.value("--pid", options.pid, "watch this process and its descendants");
+  flags.flag("--find-training", options.find_training,
+             "find the process that looks most like training and watch it");
+  flags.value("--interval", text->interval, "time between samples (default 1s)").wants("TIME");
+  flags.value("--for", text->duration,
+              "stop after this long; a launched program is then ended (default: until it ends)");
+  flags
+      .value("--until", text->until,
+             "tree: as long as any descendant lives (default); command: until the command ends")
+      .one_of({"tree", "command"});
+  flags.value("--socket", options.socket, "with --pid: make the socket for the program's steps at this path")
+      .wants("PATH");
+  flags.value("--out", options.out, "record into this run file").wants("FILE");
+  flags.value("--limit", text->limit, "memory limit, such as 8GB or 80% (default: the effective limit)")
+      .wants("SIZE");
+  flags.flag("--fail-on-leak", options.fail_on_leak, "exit with 10 if there is a leak");
+  flags.value("--step-regex", options.step_regex,
+              "regular expression that finds the step in the output; its first group is the number");
+  flags.flag("--no-steps", text->no_steps,
+             "no step socket and no reading of the output, which is inherited directly");
+  flags.flag("--quiet", options.quiet, "print only the verdict, nothing while watching");
+  flags.flag("--all", options.all, "with --json: add the verdict of every process");
+  flags.flag("--json", options.json, "print one JSON object on standard output at the end");
+  add_serve_flags(flags, options.serve);
+  flags.value("--rate", text->rate, "with sites: mean bytes between two samples (default 512KiB)")
+      .wants("SIZE");
   return text;
 }
 

@@ -1,9 +1,9 @@
 // The options `watch` and `profile` have in common.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
+#include "cli/options.hpp"
 #include "watch/watch.hpp"
 
 namespace plimsoll::cli {
@@ -14,7 +14,7 @@ struct WatchText {
   watch::WatchOptions options;
 };
 
-std::shared_ptr<WatchText> add_watch_flags(CLI::App& app);
+std::shared_ptr<WatchText> add_watch_flags(Options& flags);
 // Checks the options and watches.
 void run_watch(WatchText& text);
 

@@ -16,6 +16,9 @@ namespace plimsoll {
 
 class SampleCorpus;
 
+constexpr size_t pass_stride = 1 << 20;         // bytes of a file read before their pages are given back
+constexpr uint64_t resident_limit = 4'000'000;  // bytes of a file that simply stay in memory
+
 // Hears, every MB or so, how many bytes of how many have been read while data is opened. May throw to give up.
 using ReadingProgress = std::function<void(uint64_t done, uint64_t total)>;
 

@@ -17,8 +17,6 @@ namespace {
 
 constexpr size_t longest_line = 16 << 20;       // more is no sample but a file without line breaks
 constexpr size_t most_marks = 1 << 16;          // of a part, 2 MB
-constexpr size_t pass_stride = 1 << 20;         // bytes read before their pages are given back
-constexpr uint64_t resident_limit = 4'000'000;  // bytes of data that simply stay in memory
 constexpr uint64_t samples_a_lot = 10;          // one of so many is for validation
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }

@@ -16,8 +16,6 @@ namespace plimsoll {
 namespace {
 
 constexpr uint64_t index_stride = 4096;         // characters between two entries of a piece's index
-constexpr size_t pass_stride = 1 << 20;         // bytes read before their pages are given back
-constexpr uint64_t resident_limit = 4'000'000;  // bytes of text that simply stay in memory
 constexpr size_t most_files = 30'000;           // Linux allows a process about twice as many mappings
 constexpr size_t most_open_files = 64;  // so many are read, more are mapped and given back window by window
 constexpr unsigned char byte_order_mark[] = {0xEF, 0xBB, 0xBF};

@@ -9,7 +9,7 @@ constexpr double a_day = 86400;
 
 const PolicyKey keys[] = {
     {"Policy", "max_memory", &Policy::max_memory, "SIZE",
-     "an additional line for the guarded program, such as 8GB or 80% of the limit that applies"},
+     "additional limit for the guarded program, such as 8GB or 80% of the effective limit"},
     {"Policy", "memory_threshold_percentage", &Policy::memory_threshold_percentage, "X",
      "percentage of the limit from which programs that can shrink are asked to", 1, 100},
     {"Policy", "warn_threshold", &Policy::warn_threshold, "SIZE",

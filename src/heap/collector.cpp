@@ -1,8 +1,10 @@
 #include "heap/collector.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -74,7 +76,9 @@ Collector::Collector(const std::string& where, uint64_t rate) : library_(find_pr
   std::error_code error;
   std::filesystem::path below =
       where.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(where);
-  folder_ = make_temporary_folder(std::filesystem::absolute(below, error) / "plimsoll-heap-").string();
+  owned_.emplace(std::filesystem::absolute(below, error).string(), "heap");
+  if (!owned_->ok()) fail_input("cannot make a folder in {} ({})", below.string(), std::strerror(errno));
+  folder_ = owned_->path();
   // Held as long as we live: a process that begins after our end writes nothing that nobody would remove.
   lock_ = std::make_unique<platform::LockedFile>(folder_ + "/watcher");
 }

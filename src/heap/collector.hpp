@@ -5,12 +5,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "heap/reader.hpp"
 #include "heap/site_series.hpp"
+#include "platform/owned_folder.hpp"
 #include "platform/shared_file.hpp"
 
 namespace plimsoll::heap {
@@ -62,6 +64,7 @@ class Collector {
 
   std::string folder_, library_;
   uint64_t rate_;
+  std::optional<platform::OwnedFolder> owned_;
   std::unique_ptr<platform::LockedFile> lock_;
   std::vector<std::unique_ptr<Profiled>> processes_;
   std::map<std::string, Profiled*> by_file_;

@@ -1,10 +1,15 @@
 #include "live/companion.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "live/site.hpp"
 #include "platform/descriptors.hpp"
 #include "platform/detached.hpp"
+#include "platform/owned_folder.hpp"
 #include "platform/sockets.hpp"
 
 namespace plimsoll::live {
@@ -56,7 +61,11 @@ Companion::~Companion() {
 }
 
 std::filesystem::path temporary_record() {
-  return make_temporary_folder(std::filesystem::temp_directory_path() / "plimsoll-live-") / "run.db";
+  const std::string place = std::filesystem::temp_directory_path().string();
+  static std::optional<platform::OwnedFolder> folder;  // ours until the process ends
+  folder.emplace(place, "live");
+  if (!folder->ok()) fail("no temporary folder can be made in {} ({})", place, std::strerror(errno));
+  return std::filesystem::path(folder->path()) / "run.db";
 }
 
 }  // namespace plimsoll::live

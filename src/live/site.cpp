@@ -25,7 +25,7 @@ constexpr double silence_seconds = 15;  // after which a stream is told that we 
 constexpr size_t most_wholes = 4, most_recent = 64, most_recent_bytes = 512 * 1024;
 constexpr int batches_per_look = 4;  // of a long record at the start; readers are answered in between
 
-double now() { return platform::monotonic_seconds(); }
+double clock_now() { return platform::monotonic_seconds(); }
 
 class Site {
  public:
@@ -112,10 +112,10 @@ HttpResponse part(std::string_view path) {
 
 HttpResponse Site::page() {
   if (!report::has_charts())
-    return text_of(
-        "text/plain; charset=utf-8",
-        "This build has no page (libjs-dygraphs was missing). The other paths are /metrics, /healthz, /api/run and "
-        "/events.\n");
+    return text_of("text/plain; charset=utf-8",
+                   "This build has no page (libjs-dygraphs was missing). The other paths are /metrics, "
+                   "/healthz, /api/run and "
+                   "/events.\n");
   HttpResponse response = text_of("text/html; charset=utf-8", report::page(report::PageMode::live));
   // What the page asks for carries the token too, without its being in every address.
   if (!token_.empty())
@@ -158,12 +158,12 @@ HttpResponse Site::stream() {
 // of texts that slow readers still hold there are few.
 Body Site::whole() {
   std::erase_if(wholes_, [](const auto& text) { return text.expired(); });
-  const double begin = now();
+  const double begin = clock_now();
   const bool enough = whole_ && begin - whole_made_ < std::max(0.5, 20 * whole_cost_);
   if (whole_ && (!news_ || enough || wholes_.size() >= most_wholes)) return whole_;
   whole_ = std::make_shared<const std::string>(report::run_json(kept_->data()));
   wholes_.push_back(whole_);
-  whole_made_ = now();
+  whole_made_ = clock_now();
   whole_cost_ = whole_made_ - begin;
   news_ = false;
   return whole_;
@@ -181,7 +181,7 @@ void Site::open() {
 
 // `data` is one line of JSON; empty: only a sign of life.
 void Site::tell(std::string data) {
-  last_told_ = now();
+  last_told_ = clock_now();
   const auto message =
       std::make_shared<const std::string>(data.empty() ? ":\n\n" : fmt::format("data: {}\n\n", data));
   server_.broadcast(message);
@@ -211,8 +211,8 @@ void Site::read_news() {
 void Site::judge() {
   const double every = std::max(2.0, 0.01 * current_->time());
   const bool changed = current_->ended() != ended_told_;
-  if (!changed && (!news_ || now() - last_judged_ < every)) return;
-  last_judged_ = now();
+  if (!changed && (!news_ || clock_now() - last_judged_ < every)) return;
+  last_judged_ = clock_now();
   kept_->judge(current_->judgement(), double(current_->limit_bytes()));
   tell(report::run_json(kept_->data(), report::Extent::judgement));
   if (changed && current_->ended()) tell(R"({"end": true})");
@@ -229,7 +229,7 @@ void Site::look() {
   } catch (const std::exception& error) {
     trouble_ = error.what();
   }
-  if (now() - last_told_ > silence_seconds) tell({});
+  if (clock_now() - last_told_ > silence_seconds) tell({});
 }
 
 void Site::finish() {

@@ -42,6 +42,55 @@ std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Mod
   return [again](ValueId id) { return size_t(id) < again.size() && again[size_t(id)]; };
 }
 
+// Adds up what the lanes hand on.
+void record_reduction(Program& program, const ProgramOptions& options, List& list) {
+  std::vector<ValueId> handed = program.gradients;
+  handed.push_back(program.loss);
+  if (options.weighted) handed.push_back(program.cross_entropy);
+  list.emit_into(options.reduction ? options.reduction : ops::reduce_lanes(), handed, handed, "reduction");
+}
+
+// The factor that keeps the global norm of the gradient within options.clip.
+void record_clip(Program& program, const ProgramOptions& options, List& list) {
+  Graph& graph = *program.graph;
+  int64_t blocks = 0;
+  std::vector<int64_t> counts;
+  for (ValueId gradient : program.gradients) {
+    counts.push_back(ops::sum_squares()->infer(std::array{graph[gradient].type})[0].shape[0]);
+    blocks += counts.back();
+  }
+  const ValueId partials = graph.value("squares", {{blocks, 2}}, Role::scratch);
+  int64_t at = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const ValueId part = graph.view(partials, 2 * at, {{counts[i], 2}}, fmt::format("squares.{}", i));
+    list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part},
+                   "norm." + graph[program.trained[i].id].name);
+    at += counts[i];
+  }
+  program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
+  list.emit_into(ops::clip(options.clip), {partials}, {program.clip}, "clip");
+}
+
+// One optimiser step over every trained parameter.
+void record_update(Program& program, const ProgramOptions& options, List& list) {
+  Graph& graph = *program.graph;
+  for (size_t i = 0; i < program.gradients.size(); ++i) {
+    const Parameter& parameter = program.trained[i];
+    const Value value = graph[parameter.id];
+    program.first_moment.push_back(
+        graph.value(value.name + ".m", value.type, Role::optimizer, Keep::forever));
+    program.second_moment.push_back(
+        graph.value(value.name + ".v", value.type, Role::optimizer, Keep::forever));
+    ops::AdamWOptions adamw = options.adamw;
+    if (!parameter.decays()) adamw.weight_decay = 0;
+    std::vector<ValueId> in = {program.gradients[i]};
+    if (options.clip > 0) in.push_back(program.clip);
+    list.emit_into(ops::adamw(adamw, options.clip > 0), in,
+                   {parameter.id, program.first_moment.back(), program.second_moment.back()},
+                   "adamw." + value.name);
+  }
+}
+
 void record_training(Program& program, const ProgramOptions& options) {
   Graph& graph = *program.graph;
   const Model& model = *program.model;
@@ -80,45 +129,34 @@ void record_training(Program& program, const ProgramOptions& options) {
 
   for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
-  if (options.reduction || options.lanes > 1) {
-    std::vector<ValueId> handed = program.gradients;
-    handed.push_back(program.loss);
-    if (options.weighted) handed.push_back(program.cross_entropy);
-    list.emit_into(options.reduction ? options.reduction : ops::reduce_lanes(), handed, handed, "reduction");
-  }
-  if (options.clip > 0) {
-    int64_t blocks = 0;
-    std::vector<int64_t> counts;
-    for (ValueId gradient : program.gradients) {
-      counts.push_back(ops::sum_squares()->infer(std::array{graph[gradient].type})[0].shape[0]);
-      blocks += counts.back();
-    }
-    const ValueId partials = graph.value("squares", {{blocks, 2}}, Role::scratch);
-    int64_t at = 0;
-    for (size_t i = 0; i < counts.size(); ++i) {
-      const ValueId part = graph.view(partials, 2 * at, {{counts[i], 2}}, fmt::format("squares.{}", i));
-      list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part},
-                     "norm." + graph[program.trained[i].id].name);
-      at += counts[i];
-    }
-    program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
-    list.emit_into(ops::clip(options.clip), {partials}, {program.clip}, "clip");
-  }
-  for (size_t i = 0; i < program.gradients.size(); ++i) {
-    const Parameter& parameter = program.trained[i];
-    const Value value = graph[parameter.id];
-    program.first_moment.push_back(
-        graph.value(value.name + ".m", value.type, Role::optimizer, Keep::forever));
-    program.second_moment.push_back(
-        graph.value(value.name + ".v", value.type, Role::optimizer, Keep::forever));
-    ops::AdamWOptions adamw = options.adamw;
-    if (!parameter.decays()) adamw.weight_decay = 0;
-    std::vector<ValueId> in = {program.gradients[i]};
-    if (options.clip > 0) in.push_back(program.clip);
-    list.emit_into(ops::adamw(adamw, options.clip > 0), in,
-                   {parameter.id, program.first_moment.back(), program.second_moment.back()},
-                   "adamw." + value.name);
-  }
+  if (options.reduction || options.lanes > 1) record_reduction(program, options, list);
+  if (options.clip > 0) record_clip(program, options, list);
+  record_update(program, options, list);
+}
+
+void record_evaluation(Program& program, const ProgramOptions& options) {
+  Graph& graph = *program.graph;
+  const int64_t B = options.evaluate_batch, T = options.model.context;
+  List& list = graph.list("evaluate");
+  program.evaluate = static_cast<int>(graph.lists().size()) - 1;
+  program.evaluate_tokens = graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
+  program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
+  const ValueId hidden = program.model->hidden(list, {program.evaluate_tokens, B, T});
+  emit_head(list, head_of(list, *program.model), hidden,
+            {program.evaluate_tokens, program.evaluate_losses, no_value, loss_rows(options, B * T), 1},
+            nullptr);
+  list.loop_end = list.nodes().size();
+}
+
+void record_generation(Program& program) {
+  Graph& graph = *program.graph;
+  List& list = graph.list("generate");
+  program.generate = static_cast<int>(graph.lists().size()) - 1;
+  program.token = graph.value("g.token", {{1}, DType::i32}, Role::input, Keep::from_start);
+  const ValueId hidden = program.model->hidden_cached(list, program.token);
+  program.logits = program.model->logits(list, hidden, "g.logits");
+  graph.keep(program.logits, Keep::to_end);
+  list.loop_end = list.nodes().size();
 }
 
 }  // namespace
@@ -126,34 +164,12 @@ void record_training(Program& program, const ProgramOptions& options) {
 Program record(const ProgramOptions& options) {
   Program program;
   program.graph = std::make_unique<Graph>();
-  Graph& graph = *program.graph;
-  program.model = make_model(graph, options.model);
-  const Model& model = *program.model;
-  for (const Parameter& parameter : model.parameters())
+  program.model = make_model(*program.graph, options.model);
+  for (const Parameter& parameter : program.model->parameters())
     if (!parameter.frozen) program.trained.push_back(parameter);
   if (options.train) record_training(program, options);
-  if (options.evaluate_batch > 0) {
-    const int64_t B = options.evaluate_batch, T = options.model.context;
-    List& list = graph.list("evaluate");
-    program.evaluate = static_cast<int>(graph.lists().size()) - 1;
-    program.evaluate_tokens =
-        graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
-    program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
-    const ValueId hidden = model.hidden(list, {program.evaluate_tokens, B, T});
-    emit_head(list, head_of(list, model), hidden,
-              {program.evaluate_tokens, program.evaluate_losses, no_value, loss_rows(options, B * T), 1},
-              nullptr);
-    list.loop_end = list.nodes().size();
-  }
-  if (options.generate) {
-    List& list = graph.list("generate");
-    program.generate = static_cast<int>(graph.lists().size()) - 1;
-    program.token = graph.value("g.token", {{1}, DType::i32}, Role::input, Keep::from_start);
-    const ValueId hidden = model.hidden_cached(list, program.token);
-    program.logits = model.logits(list, hidden, "g.logits");
-    graph.keep(program.logits, Keep::to_end);
-    list.loop_end = list.nodes().size();
-  }
+  if (options.evaluate_batch > 0) record_evaluation(program, options);
+  if (options.generate) record_generation(program);
   return program;
 }
 

@@ -1,9 +1,5 @@
-// A user's own expression for steps. Apart from the rest because of what <regex> costs a compiler.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // g++ 12 warns falsely inside <regex> under sanitizers
-#endif
-#include <regex>
+// A user's own expression for steps.
+#include <re2/re2.h>
 
 #include "base/error.hpp"
 #include "observe/steps.hpp"
@@ -11,32 +7,32 @@
 namespace plimsoll::observe {
 
 struct StepPattern::Compiled {
-  std::regex expression;
+  re2::RE2 expression;
 };
 
+// RE2 matches in time linear in the line, so no expression can hang the watcher; it refuses back-references. Bytes
+// are matched as they come, whatever the encoding of the program's output.
 StepPattern::StepPattern(const std::string& expression) {
-  auto flags = std::regex::ECMAScript | std::regex::optimize;
-#ifdef __GLIBCXX__
-  // Matches in time linear in the line: no expression can hang the watcher. Refuses back-references.
-  flags |= std::regex_constants::__polynomial;
-#endif
-  try {
-    compiled_ = std::make_unique<Compiled>(Compiled{std::regex(expression, flags)});
-  } catch (const std::regex_error& error) {
+  re2::RE2::Options options(re2::RE2::Latin1);
+  options.set_log_errors(false);
+  compiled_.reset(new Compiled{re2::RE2(expression, options)});
+  if (!compiled_->expression.ok())
     fail_input(
         "--step-regex '{}' is not a regular expression ({}); write one whose first group is the step, like "
         "'it=([0-9]+)'",
-        expression, error.what());
-  }
+        expression, compiled_->expression.error());
 }
 
 StepPattern::~StepPattern() = default;
 
 std::optional<int64_t> StepPattern::find(std::string_view line) const {
-  std::match_results<std::string_view::const_iterator> match;
-  if (!std::regex_search(line.begin(), line.end(), match, compiled_->expression)) return std::nullopt;
-  const auto& group = match.size() > 1 ? match[1] : match[0];
-  return leading_integer(std::string_view(group.first, group.second));
+  const re2::RE2& expression = compiled_->expression;
+  const re2::StringPiece text(line.data(), line.size());
+  re2::StringPiece groups[2];
+  const int count = std::min(expression.NumberOfCapturingGroups(), 1) + 1;
+  if (!expression.Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, count)) return std::nullopt;
+  const re2::StringPiece& found = groups[count - 1];
+  return leading_integer(std::string_view(found.data(), found.size()));
 }
 
 }  // namespace plimsoll::observe

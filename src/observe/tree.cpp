@@ -7,7 +7,10 @@
 namespace plimsoll::observe {
 
 ProcessTree::ProcessTree(const proc::Files& files, int root, bool adopt)
-    : files_(files), root_(root), adopt_(adopt), self_(platform::own_pid()) {
+    : files_(files),
+      root_(root),
+      adopt_(adopt),
+      self_(!adopt && root == platform::own_pid() ? 0 : platform::own_pid()) {
   pids_.reserve(4096);
   known_.reserve(4096), next_.reserve(4096);
   members_.reserve(512), newcomers_.reserve(512);

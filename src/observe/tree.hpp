@@ -10,8 +10,9 @@ namespace plimsoll::observe {
 
 class ProcessTree {
  public:
-  // Follows `root` and all that descends from it. With `adopt` also everything handed to this process as a
-  // subreaper, which is where the orphans of a launched program end up.
+  // Follows `root` and all that descends from it; this process only if it is itself the root. With `adopt`, for
+  // the children of this process, also everything handed to it as a subreaper, which is where the orphans of a
+  // launched program end up.
   ProcessTree(const proc::Files& files, int root, bool adopt);
 
   // Reads the process table once; the living members, zombies included, by pid. Valid until the next scan.
@@ -32,7 +33,7 @@ class ProcessTree {
   const proc::Files& files_;
   int root_;
   bool adopt_;
-  int self_;
+  int self_;  // never a member; 0: it may be one
   bool root_seen_ = false;
   unsigned scans_ = 0;
   std::vector<int> pids_;

@@ -17,16 +17,17 @@ DatagramSocket::DatagramSocket(const std::string& name) {
   // The address holds 107 bytes; a folder that does not leave room for ours, or is not writable, gives way to
   // /tmp.
   for (std::string place : {std::string(base ? base : "/tmp"), std::string("/tmp")}) {
-    folder_ = place + "/plimsoll-XXXXXX";
-    if (folder_.size() + 1 + name.size() < sizeof address.sun_path && mkdtemp(folder_.data())) break;
-    folder_.clear();
+    if (place.size() + std::strlen("/plimsoll-socket-XXXXXX/") + name.size() >= sizeof address.sun_path)
+      continue;
+    folder_.emplace(place, "socket");
+    if (folder_->ok()) break;
   }
-  if (folder_.empty())
+  if (!folder_ || !folder_->ok())
     fail("cannot create a folder for the {} socket in /tmp ({}); use --no-steps", name, std::strerror(errno));
-  path_ = folder_ + "/" + name;
+  path_ = folder_->path() + "/" + name;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
   if (const int error = bind_to(address)) {
-    rmdir(folder_.c_str());
+    rmdir(folder_->path().c_str());
     fail("cannot create the socket '{}' ({}); use --no-steps", path_, std::strerror(error));
   }
 }
@@ -52,7 +53,7 @@ int DatagramSocket::bind_to(const sockaddr_un& address) {
 DatagramSocket::~DatagramSocket() {
   close(descriptor_);
   unlink(path_.c_str());
-  if (!folder_.empty()) rmdir(folder_.c_str());
+  if (folder_) rmdir(folder_->path().c_str());
 }
 
 bool DatagramSocket::Sender::operator==(const Sender& other) const {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "platform/owned_folder.hpp"
+
 namespace plimsoll::platform {
 
 class DatagramSocket {
@@ -38,7 +40,8 @@ class DatagramSocket {
 
  private:
   int bind_to(const sockaddr_un& address);
-  std::string folder_, path_;
+  std::optional<OwnedFolder> folder_;  // none: the caller named the path
+  std::string path_;
   std::array<char, 1024> buffer_{};
   int descriptor_ = -1;
 };

@@ -37,11 +37,11 @@ double last_loss(const RunData& data) {
   return data.evaluations.empty() ? unknown_real : data.evaluations.back().loss;
 }
 
-std::string bytes(double value) { return format_bytes(uint64_t(std::max(0., value))); }
+std::string bytes_of(double value) { return format_bytes(uint64_t(std::max(0., value))); }
 
 // "uses 41 % less at the floor (23 MB against 39 MB)"; half a percent is nothing.
 std::string amount(const char* where, double ratio, double a, double b) {
-  const std::string both = fmt::format(" ({} against {})", bytes(b), bytes(a));
+  const std::string both = fmt::format(" ({} against {})", bytes_of(b), bytes_of(a));
   if (std::abs(ratio - 1) < .005) return fmt::format("the same {}", where) + both;
   if (ratio > 2) return fmt::format("{:.1f} times as much {}", ratio, where) + both;
   return fmt::format("{:.0f} % {} {}", 100 * std::abs(ratio - 1), ratio < 1 ? "less" : "more", where) + both;

@@ -32,48 +32,79 @@ double nice_step(double span) {
   return 10 * power;
 }
 
-}  // namespace
+class MemoryChart {
+ public:
+  explicit MemoryChart(const RunData& data);
+  std::string svg() const;
 
-std::string memory_svg(const RunData& data) {
+ private:
+  double x(double time) const { return left + time / end_ * (width - left - right); }
+  double y(double value) const {
+    return height - bottom - (value - low_) / (high_ - low_) * (height - top - bottom);
+  }
+  std::string point(double time, double bytes) const {
+    return fmt::format("{:.1f},{:.1f} ", x(time), y(bytes));
+  }
+  std::string head() const;
+  std::string phases() const;
+  std::string axes() const;
+  std::string band() const;
+  std::string curve() const;
+  std::string spikes() const;
+  std::string line() const;
+
+  const RunData& data_;
+  const Trend trend_;
+  std::vector<size_t> kept_;  // rows of data_.memory that are drawn
+  double end_ = 1e-3, low_ = 0, high_ = 1;
+  bool line_near_ = false;  // a line far above the curve is left out
+};
+
+MemoryChart::MemoryChart(const RunData& data) : data_(data), trend_(trend_of(data)) {
   const auto& rows = data.memory;
-  const auto kept = rows_to_show(
+  kept_ = rows_to_show(
       rows.size(), [&](size_t i) { return rows[i].time; },
       {[&](size_t i) { return footprint(rows[i]) < 0 ? unknown_real : double(footprint(rows[i])); }}, 700);
-  const Trend trend = trend_of(data);
-  double end = 1e-3, low = 0, high = 1;
-  for (const size_t i : kept) {
-    end = std::max(end, rows[i].time);
+  for (const size_t i : kept_) {
+    end_ = std::max(end_, rows[i].time);
     const double value = double(std::max<int64_t>(0, footprint(rows[i])));
-    low = i == kept.front() ? value : std::min(low, value), high = std::max(high, value);
+    low_ = i == kept_.front() ? value : std::min(low_, value), high_ = std::max(high_, value);
   }
-  if (high - low > .4 * high) low = 0;
-  const bool line = data.line > 0 && data.line < 2.5 * high;
-  if (line) high = std::max(high, data.line);
-  const double pad = std::max(.08 * (high - low), .04 * high);
-  high += pad, low = std::max(0., low - pad);
-  const auto x = [&](double time) { return left + time / end * (width - left - right); };
-  const auto y = [&](double value) {
-    return height - bottom - (value - low) / (high - low) * (height - top - bottom);
-  };
+  if (high_ - low_ > .4 * high_) low_ = 0;
+  line_near_ = data.line > 0 && data.line < 2.5 * high_;
+  if (line_near_) high_ = std::max(high_, data.line);
+  const double pad = std::max(.08 * (high_ - low_), .04 * high_);
+  high_ += pad, low_ = std::max(0., low_ - pad);
+}
 
-  std::string svg = fmt::format(
+std::string MemoryChart::head() const {
+  return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" font-family=\"system-ui, "
       "sans-serif\" font-size=\"13\">\n<title>{}</title>\n<desc>{}</desc>\n{}<rect class=\"g\" "
       "width=\"100%\" "
       "height=\"100%\"/>\n<text class=\"t\" x=\"{}\" y=\"28\" font-size=\"16\" "
       "font-weight=\"600\">{}</text>\n",
-      width, height, escape_html(headline(data)), escape_html(sentence_of(data)), style, left,
-      escape_html(headline(data)));
-  const std::vector<RunReader::Phase>& phases = data.phases;
+      width, height, escape_html(headline(data_)), escape_html(sentence_of(data_)), style, left,
+      escape_html(headline(data_)));
+}
+
+std::string MemoryChart::phases() const {
+  std::string svg;
+  const std::vector<RunReader::Phase>& phases = data_.phases;
   for (size_t i = 0; i < phases.size(); ++i) {
     if (phases[i].name.empty() || phases[i].name.starts_with("train")) continue;
-    const double from = x(phases[i].time), to = x(i + 1 < phases.size() ? phases[i + 1].time : end);
+    const double from = x(phases[i].time), to = x(i + 1 < phases.size() ? phases[i + 1].time : end_);
     svg += fmt::format(
         "<rect class=\"p\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}</title></rect>\n",
         from, top, std::max(.5, to - from), height - top - bottom, escape_html(shown(phases[i].name)));
   }
-  for (double tick = std::ceil(low / nice_step(high - low)) * nice_step(high - low); tick <= high;
-       tick += nice_step(high - low))
+  return svg;
+}
+
+std::string MemoryChart::axes() const {
+  std::string svg;
+  const double step = nice_step(high_ - low_);
+  for (double tick = std::ceil(low_ / step) * step; tick <= high_; tick += step)
     svg += fmt::format(
         "<line class=\"r\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"m\" x=\"{}\" "
         "y=\"{:.1f}\" "
@@ -81,36 +112,56 @@ std::string memory_svg(const RunData& data) {
         left, width - right, y(tick), y(tick), left - 8, y(tick) + 4, format_bytes(uint64_t(tick)));
   for (int tick = 0; tick <= 5; ++tick)
     svg += fmt::format("<text class=\"m\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                       x(end * tick / 5), height - bottom + 22, format_duration(end * tick / 5));
-  if (!trend.band.empty()) {
-    std::string there, back, middle;
-    for (const BandPoint& point : trend.band) {
-      there += fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.low));
-      back.insert(0, fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.high)));
-      middle += fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.bytes));
-    }
-    svg += fmt::format("<polygon class=\"b\" points=\"{}{}\"/>\n<polyline class=\"d\" points=\"{}\"/>\n",
-                       there, back, middle);
+                       x(end_ * tick / 5), height - bottom + 22, format_duration(end_ * tick / 5));
+  return svg;
+}
+
+std::string MemoryChart::band() const {
+  if (trend_.band.empty()) return {};
+  std::string there, back, middle;
+  for (const BandPoint& at : trend_.band) {
+    there += point(at.time, at.low);
+    back.insert(0, point(at.time, at.high));
+    middle += point(at.time, at.bytes);
   }
+  return fmt::format("<polygon class=\"b\" points=\"{}{}\"/>\n<polyline class=\"d\" points=\"{}\"/>\n", there,
+                     back, middle);
+}
+
+std::string MemoryChart::curve() const {
   std::string curve, floor;
-  for (const size_t i : kept)
-    if (footprint(rows[i]) >= 0)
-      curve += fmt::format("{:.1f},{:.1f} ", x(rows[i].time), y(double(footprint(rows[i]))));
-  for (const verdict::FloorPoint& point : trend.floor)
-    floor += fmt::format("{:.1f},{:.1f} ", x(point.time), y(point.bytes));
-  svg += fmt::format("<polyline class=\"c\" points=\"{}\"/>\n<polyline class=\"f\" points=\"{}\"/>\n", curve,
+  for (const size_t i : kept_)
+    if (const RunReader::Memory& row = data_.memory[i]; footprint(row) >= 0)
+      curve += point(row.time, double(footprint(row)));
+  for (const verdict::FloorPoint& at : trend_.floor) floor += point(at.time, at.bytes);
+  return fmt::format("<polyline class=\"c\" points=\"{}\"/>\n<polyline class=\"f\" points=\"{}\"/>\n", curve,
                      floor);
-  for (const verdict::SpikePoint& spike : trend.spikes)
+}
+
+std::string MemoryChart::spikes() const {
+  std::string svg;
+  for (const verdict::SpikePoint& spike : trend_.spikes)
     svg += fmt::format("<path class=\"m\" d=\"M{0:.1f} {1:.1f}l-4 -6h8z\"><title>+{2}</title></path>\n",
                        x(spike.time), y(spike.bytes) - 4, format_bytes(uint64_t(spike.height)));
-  if (line)
-    svg += fmt::format(
-        "<line class=\"l\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"lt\" x=\"{}\" "
-        "y=\"{:.1f}\">the "
-        "line: {}</text>\n",
-        left, width - right, y(data.line), y(data.line), left + 8, y(data.line) - 6,
-        format_bytes(uint64_t(data.line)));
-  return svg + "</svg>\n";
+  return svg;
 }
+
+std::string MemoryChart::line() const {
+  if (!line_near_) return {};
+  return fmt::format(
+      "<line class=\"l\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"lt\" x=\"{}\" "
+      "y=\"{:.1f}\">the "
+      "line: {}</text>\n",
+      left, width - right, y(data_.line), y(data_.line), left + 8, y(data_.line) - 6,
+      format_bytes(uint64_t(data_.line)));
+}
+
+std::string MemoryChart::svg() const {
+  return head() + phases() + axes() + band() + curve() + spikes() + line() + "</svg>\n";
+}
+
+}  // namespace
+
+std::string memory_svg(const RunData& data) { return MemoryChart(data).svg(); }
 
 }  // namespace plimsoll::report

@@ -27,7 +27,7 @@ verdict::Judgement shown_judgement(verdict::Judgement judgement) {
 
 // Bounds that keep the page of a run of any length below 1.5 MB.
 constexpr size_t memory_stretches = 900, step_stretches = 300, evaluation_stretches = 500;
-constexpr size_t stack_stretches = 350, most_processes = 32;
+constexpr size_t stack_stretches = 350, charted_processes = 32;
 constexpr size_t most_phases = 1500, most_events = 500, most_plan = 3000, most_roles = 64, most_sites = 400,
                  most_settings = 500;
 
@@ -198,7 +198,7 @@ class RunText {
 
   void processes() {
     if (data_.processes.empty() && data_.samples.empty() && !whole_) return;
-    const ProcessStack stack = stack_processes(data_, most_processes, stack_stretches);
+    const ProcessStack stack = stack_processes(data_, charted_processes, stack_stretches);
     json_.key("processes").open('{').key("seen").integer(int64_t(data_.processes.size()));
     json_.key("list").open('[');
     for (const ProcessFigures& one : stack.shown) {

@@ -13,7 +13,7 @@
 namespace plimsoll::report {
 namespace {
 
-constexpr size_t plot_rows = 8, label_columns = 10, most_processes = 12;
+constexpr size_t plot_rows = 8, label_columns = 10, listed_processes = 12;
 
 // Lines of at most `columns`, broken at blanks.
 std::string wrapped(const std::string& text, size_t columns) {
@@ -96,7 +96,7 @@ std::string memory_plot(const RunData& data, const TerminalOptions& options) {
 }
 
 std::string processes(const RunData& data, const TerminalOptions& options) {
-  const ProcessStack stack = stack_processes(data, most_processes, 60);
+  const ProcessStack stack = stack_processes(data, listed_processes, 60);
   if (stack.shown.empty()) return "";
   std::vector<size_t> order(stack.shown.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -84,10 +84,10 @@ std::vector<std::string> describe_run(const PreparedRun& run) {
   const Settings& s = run.settings();
   const auto& model = *run.runtime->program().model;
   return {
-      fmt::format("Model: {} | {} layers, {} heads, dim {}, ff {}, context {}, vocabulary {}, {} head | {} "
+      fmt::format("Model: {} | {} layer{}, {} head{}, dim {}, ff {}, context {}, vocabulary {}, {} head | {} "
                   "parameters",
-                  s.preset, s.layers, s.heads, s.dim, s.ff, s.context, model.spec().vocab,
-                  s.tied ? "tied" : "untied", format_count(model.count())),
+                  s.preset, s.layers, s.layers == 1 ? "" : "s", s.heads, s.heads == 1 ? "" : "s", s.dim, s.ff,
+                  s.context, model.spec().vocab, s.tied ? "tied" : "untied", format_count(model.count())),
       fmt::format("Data: {}{}", run.corpus->description(),
                   run.floor ? fmt::format(" | entropy floor {:.4f} nats/char", *run.floor) : ""),
       fmt::format("Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", run.gemm.description,

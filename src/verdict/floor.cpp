@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "verdict/median.hpp"
+
 namespace plimsoll::verdict {
 namespace {
 
@@ -58,11 +60,6 @@ double roughness_of(const std::vector<FloorPoint>& points) {
     away.push_back(std::abs(points[i].bytes - near[near.size() / 2]));
   }
   return std::accumulate(away.begin(), away.end(), 0.) / double(std::max<size_t>(1, away.size()));
-}
-
-double median(std::vector<double> x) {
-  std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
-  return x[x.size() / 2];
 }
 
 }  // namespace

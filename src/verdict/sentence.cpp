@@ -36,8 +36,8 @@ std::string spikes_clause(const Verdict& v) {
 
 std::string sentence(const Verdict& v, double start) {
   if (v.samples < 20)
-    return fmt::format("Undecided: {} usable sample{} are too few; {} more would do.", v.samples,
-                       v.samples == 1 ? "" : "s",
+    return fmt::format("Undecided: {} usable sample{} too few; {} more would do.", v.samples,
+                       v.samples == 1 ? " is" : "s are",
                        v.needs_seconds > 0 ? "about " + format_duration(v.needs_seconds) : "some 40");
   if (v.kind == Kind::leak) {
     const Pace pace = pace_for(v.rate);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "verdict/median.hpp"
+
 namespace plimsoll::verdict {
 namespace {
 
@@ -21,11 +23,6 @@ constexpr size_t least_buckets = 24;  // fewer are not cut
 
 double interpolated(double x, double x0, double y0, double x1, double y1) {
   return x1 > x0 ? y0 + (y1 - y0) * (x - x0) / (x1 - x0) : y1;
-}
-
-double median(std::vector<double> x) {
-  std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
-  return x[x.size() / 2];
 }
 
 // A straight line through the later part of the lows, by the medians of its thirds.

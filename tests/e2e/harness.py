@@ -16,9 +16,18 @@ PROGRAM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else str(SOURCE / "b
 LONG = "--long" in sys.argv[2:]  # the form `make soak` runs
 
 
+SANITIZED = any(mark in Path(PROGRAM).read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+
+
 def skip(reason):
     print("skipped:", reason)
     sys.exit(77)
+
+
+def needs_plain_memory(what):
+    """For tests of bytes and allocations: under a sanitizer both are the sanitizer's."""
+    if SANITIZED:
+        skip(f"{what}; a sanitizer has a malloc and memory of its own")
 
 
 class Ended:
@@ -145,5 +154,5 @@ class Temporary:
         return path
 
 
-__all__ = ["LONG", "PROGRAM", "SOURCE", "Ended", "Running", "Temporary", "checkpoints", "environment", "json", "listing", "os",
+__all__ = ["LONG", "PROGRAM", "SANITIZED", "SOURCE", "Ended", "Running", "Temporary", "checkpoints", "environment", "json", "listing", "needs_plain_memory", "os",
            "run", "same_checkpoint", "saving", "signal", "skip", "sys", "time", "Path", "shutil", "subprocess"]

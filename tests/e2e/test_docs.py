@@ -22,7 +22,7 @@ def flags_in(text):
             for flag in re.findall(r"--[a-z0-9][a-z0-9-]*", line[:36])}
 
 
-commands = re.findall(r"^  ([a-z]+) ", help_of().split("Subcommands:")[1].split("Exit codes")[0], re.M)
+commands = re.findall(r"^  ([a-z]+) ", help_of().split("Commands:")[1].split("Options:")[0], re.M)
 flags = {command: flags_in(help_of(command)) | {"--help"} for command in commands}
 
 

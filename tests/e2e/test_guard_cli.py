@@ -6,7 +6,7 @@ import tempfile
 import textwrap
 
 from guarding import SPECIMENS, state
-from harness import PROGRAM, Path, environment, json, os, signal, subprocess, sys, time
+from harness import PROGRAM, SANITIZED, Path, environment, json, os, signal, subprocess, sys, time
 
 BASE = Path(tempfile.mkdtemp(prefix="plimsoll-guard-"))
 atexit.register(shutil.rmtree, BASE, True)
@@ -43,7 +43,7 @@ def test_a_line_of_ones_own_stops_the_one_that_grows():
     found = report(done)
     assert found["stopped"] and found["level"] == "stop" and found["limit_bytes"] == 100_000_000, found
     assert "SIGTERM" in actions(found) and "ended after" in found["actions"][-1]["effect"], found
-    assert run.exists() and found["guard"]["peak_bytes"] < 17_000_000
+    assert run.exists() and (found["guard"]["peak_bytes"] < 17_000_000 or SANITIZED)
 
 
 def test_dry_run_does_nothing():

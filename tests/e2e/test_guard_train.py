@@ -5,6 +5,8 @@ and resumes exactly."""
 from cgroup import Group
 from harness import *
 
+needs_plain_memory("a run must fit into 300 MB")
+
 LIMIT = 300_000_000
 # A warm-up without end: the learning rate of a step does not depend on how many follow.
 SHAPE = ["--layers", 4, "--dim", 32, "--heads", 2, "--context", 64, "--lr", 0.03, "--warmup", 100000]

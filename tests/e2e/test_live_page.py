@@ -4,6 +4,8 @@ alternating runs."""
 import browser
 from serving import *
 
+needs_plain_memory("the server must stay below 120 MB")
+
 SECONDS = 180 if LONG else 12
 REDRAW = """new Promise(done => setTimeout(() => done(performance.memory ? performance.memory.usedJSHeapSize : 0), 0))"""
 

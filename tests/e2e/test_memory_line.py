@@ -1,15 +1,13 @@
 """`--memory`: the whole process stays below the line, the losses stay the same, and a run that cannot fit is refused
 immediately."""
 
-import json
 import re
 import resource
-import subprocess
-import sys
 import tempfile
-import time
 
-PROGRAM = sys.argv[1]
+from harness import PROGRAM, json, needs_plain_memory, subprocess, sys, time
+
+needs_plain_memory("a process must stay below its line")
 MODELS = {
     "small": ["--small", "--batch", "8"],
     "odd": ["--layers", "4", "--heads", "4", "--dim", "160", "--context", "128", "--batch", "8", "--dropout", "0.1"],

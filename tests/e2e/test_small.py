@@ -12,11 +12,6 @@ EVENTS = [] if LONG else ["--eval-every", 250, "--sample-every", 300, "--checkpo
 FOLDER = "a folder whose name does not fit into a short string"
 
 
-def sanitized():
-    """A sanitizer's own memory and its own malloc make these figures meaningless."""
-    return b"__sanitizer" in Path(PROGRAM).read_bytes()
-
-
 with Temporary() as place:
     ended = run(place.path, "train", "--small", ITERATIONS, "--out", FOLDER, "--json", *EVENTS, timeout=3000)
     result = ended.json()
@@ -29,7 +24,7 @@ with Temporary() as place:
     assert len(checkpoints(place.path / FOLDER)) >= 3
 
     assert result["plan_lower_bound_bytes"] <= result["plan_bytes"] <= 1.02 * result["plan_lower_bound_bytes"]
-    if not sanitized():
+    if not SANITIZED:
         assert result["allocations_after_warmup"] == 0, result["allocations_after_warmup"]
         assert result["rss_end_bytes"] - result["rss_after_warmup_bytes"] <= 1_000_000
         assert result["peak_rss_bytes"] <= 80_000_000 and ended.peak <= 80_000_000

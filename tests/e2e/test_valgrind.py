@@ -6,7 +6,7 @@ from harness import *
 
 if not shutil.which("valgrind"):
     skip("valgrind is not installed")
-if b"__sanitizer" in Path(PROGRAM).read_bytes():
+if SANITIZED:
     skip("a sanitizer and valgrind do not go together")
 
 with Temporary() as place:

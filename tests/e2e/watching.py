@@ -14,7 +14,8 @@ SPECIMENS = os.environ.get("PLIMSOLL_SPECIMENS", os.path.join(os.path.dirname(PL
 PYTHON = os.path.realpath(sys.executable)  # a shim would add processes of its own
 
 with open(PLIMSOLL, "rb") as program:
-    SANITIZED = b"__asan_init" in program.read()  # its memory is the sanitizer's, not ours
+    content = program.read()
+    SANITIZED = b"__asan_init" in content or b"__tsan_init" in content  # its memory is the sanitizer's, not ours
 
 KEYS = ["verdict", "rate_bytes_per_second", "rate_interval", "rate_bytes_per_step", "floor_start_bytes", "floor_end_bytes",
         "onset_seconds", "seconds_to_limit", "limit_bytes", "culprit", "spikes", "samples", "sentence"]
@@ -43,8 +44,22 @@ def watch(*arguments, timeout=120, **options):
     return Result(done.returncode, done.stdout, done.stderr)
 
 
+def handles_interrupts(process):
+    """Whether it has got far enough to catch or await SIGINT; also true where it has ended."""
+    try:
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
+            masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigBlk:", "SigCgt:"))]
+    except OSError:
+        return True
+    return any(mask & 1 << (signal.SIGINT - 1) for mask in masks) or process.poll() is not None
+
+
 def start(*arguments, **options):
-    return subprocess.Popen([PLIMSOLL, "watch", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    """Watches in the background; has begun when this returns, however busy the machine is."""
+    process = subprocess.Popen([PLIMSOLL, "watch", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    while not handles_interrupts(process):
+        time.sleep(0.01)
+    return process
 
 
 def finish(process, timeout=60):

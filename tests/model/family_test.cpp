@@ -87,24 +87,9 @@ TEST(Family, LanesThreadsAndChunksOfTheLossAddUp) {
 TEST(Family, GenerationWithACacheOfItsOwnShapeAgreesWithEvaluation) {
   Session s(grouped());
   for (uint64_t i = 0; i < 20; ++i) s.step(i);
-  const int64_t T = 29;
   for (const Value& value : s.program.graph->values())
-    EXPECT_TRUE(value.keep != Keep::list || value.type.shape == Shape({T, 12})) << value.name;
-  std::vector<int32_t> tokens(size_t(T) + 1);
-  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = int32_t(i * 7 % 41);
-  std::vector<double> expected;
-  for (int64_t t = 0; t < T; ++t) {
-    *s.executor->tokens(s.program.token) = tokens[size_t(t)];
-    s.executor->run(s.program.generate, Moment{.position = int(t)});
-    const auto logits = s.values(s.program.logits);
-    double sum = 0;
-    for (float x : logits) sum += std::exp(double(x));
-    expected.push_back(std::log(sum) - logits[size_t(tokens[size_t(t) + 1])]);
-  }
-  std::copy(tokens.begin(), tokens.end(), s.executor->tokens(s.program.evaluate_tokens));
-  s.executor->run(s.program.evaluate, Moment{});
-  const auto losses = s.values(s.program.evaluate_losses);
-  for (int64_t t = 0; t < T; ++t) EXPECT_NEAR(losses[size_t(t)], expected[size_t(t)], 2e-5) << t;
+    EXPECT_TRUE(value.keep != Keep::list || value.type.shape == Shape({29, 12})) << value.name;
+  testing_support::expect_generation_agrees_with_evaluation(s);
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ Storage last_block(std::string_view name, int block) {
   return {.frozen = !trained};
 }
 
+bool is_matrix(std::string_view name) { return name.ends_with("weight") && name.find("ln_") == name.npos; }
+
+// Trains norms and biases of all blocks: gradients go through every frozen matrix.
+Storage vectors(std::string_view name, int) { return {.frozen = is_matrix(name)}; }
+
 std::set<std::string> names(const Program& program, const std::vector<ValueId>& ids) {
   std::set<std::string> out;
   for (ValueId id : ids) out.insert((*program.graph)[id].name);
@@ -67,16 +72,31 @@ TEST(Frozen, NeitherGradientsNorMomentsNorNodes) {
   EXPECT_FALSE(names(part, part.gradients).contains("d.wte.weight"));
 }
 
+TEST(Frozen, AMatrixBetweenTrainedOnesPassesGradientsAndGetsNone) {
+  ProgramOptions options = three_blocks();
+  options.model.storage = vectors;
+  const Program program = record(options);
+  int inputs = 0;
+  for (const Node& node : program.graph->lists()[0].nodes()) {
+    EXPECT_FALSE(node.name.ends_with(".d_w") || node.name.ends_with("te.weight")) << node.name;
+    inputs += std::string_view(node.op->name()) == "linear_input";
+  }
+  // Four products a block and the head; nothing is trained below the first norm but that norm.
+  EXPECT_EQ(inputs, 4 * 3 + 1);
+  for (const Parameter& p : program.trained) EXPECT_FALSE(is_matrix((*program.graph)[p.id].name));
+}
+
 TEST(Frozen, TheOthersGradientsKeepTheirBits) {
-  for (Recompute recompute : {Recompute::nothing, Recompute::blocks})
-    for (int lanes : {1, 2}) {
+  for (auto* storage : {last_block, vectors})
+    for (auto [recompute, lanes] : {std::pair(Recompute::nothing, 1), std::pair(Recompute::nothing, 2),
+                                    std::pair(Recompute::blocks, 1)}) {
       ProgramOptions all = three_blocks();
       all.recompute = recompute;
       all.lanes = lanes;
       all.batch = 1;
       all.accumulate = 2;
       ProgramOptions some = all;
-      some.model.storage = last_block;
+      some.model.storage = storage;
       Session whole(all), part(some);
       EXPECT_EQ(whole.step(0), part.step(0));
       size_t same = 0;
@@ -111,17 +131,17 @@ TEST(Frozen, WhatIsFrozenStaysAndTheRestLearns) {
 
 // A base in half precision against the same base widened: bits, on every instruction set, trained, evaluated, generated.
 TEST(Frozen, HalfPrecisionMatricesGiveTheBitsOfTheirNumbers) {
-  for (DType dtype : {DType::bf16, DType::f16})
+  for (auto [dtype, trained] : {std::pair(DType::bf16, &last_block), std::pair(DType::bf16, &vectors),
+                                std::pair(DType::f16, &vectors)})
     for (const kernels::Table* table : kernels::available()) {
       ProgramOptions half = three_blocks();
       half.keep_gradients = false;
       half.evaluate_batch = 2;
       ProgramOptions wide = half;
-      wide.model.storage = last_block;
-      half.model.storage = [dtype](std::string_view name, int block) {
-        Storage storage = last_block(name, block);
-        if (storage.frozen && name.ends_with("weight") && name.find("ln_") == name.npos)
-          storage.dtype = dtype;
+      wide.model.storage = trained;
+      half.model.storage = [dtype = dtype, trained = trained](std::string_view name, int block) {
+        Storage storage = trained(name, block);
+        if (storage.frozen && is_matrix(name)) storage.dtype = dtype;
         return storage;
       };
       Session a(half, 2, table), b(wide, 2, table);
@@ -134,7 +154,7 @@ TEST(Frozen, HalfPrecisionMatricesGiveTheBitsOfTheirNumbers) {
         for (int64_t e = 0; e < type.elements(); ++e)
           b.executor->data(to)[e] = widened(a.executor->bytes(from), type.dtype, e);
       }
-      EXPECT_EQ(narrow, 2 + 2 * 4u);
+      EXPECT_EQ(narrow, trained == vectors ? 2 + 3 * 4 + 1u : 2 + 2 * 4u);
       for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(a.step(i), b.step(i)) << name_of(dtype) << table->name;
       for (size_t i = 0; i < a.program.trained.size(); ++i)
         EXPECT_EQ(a.values(a.program.trained[i].id), b.values(b.program.trained[i].id));

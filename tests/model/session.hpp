@@ -1,5 +1,8 @@
 // A recorded program with its memory on the heap, for tests.
 #pragma once
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -74,5 +77,25 @@ struct Session {
   std::vector<std::byte> memory;
   std::unique_ptr<Executor> executor;
 };
+
+// The losses of a window token by token through the cached list are those of an evaluation pass over it.
+inline void expect_generation_agrees_with_evaluation(Session& s) {
+  const int64_t T = s.program.model->spec().context, V = s.program.model->spec().vocab;
+  std::vector<int32_t> tokens(size_t(T) + 1);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = int32_t(i * 7 % size_t(V));
+  std::vector<double> expected;
+  for (int64_t t = 0; t < T; ++t) {
+    *s.executor->tokens(s.program.token) = tokens[size_t(t)];
+    s.executor->run(s.program.generate, Moment{.position = int(t)});
+    const auto logits = s.values(s.program.logits);
+    double sum = 0;
+    for (float x : logits) sum += std::exp(double(x));
+    expected.push_back(std::log(sum) - logits[size_t(tokens[size_t(t) + 1])]);
+  }
+  std::copy(tokens.begin(), tokens.end(), s.executor->tokens(s.program.evaluate_tokens));
+  s.executor->run(s.program.evaluate, Moment{});
+  const auto losses = s.values(s.program.evaluate_losses);
+  for (int64_t t = 0; t < T; ++t) EXPECT_NEAR(losses[size_t(t)], expected[size_t(t)], 2e-5) << t;
+}
 
 }  // namespace plimsoll::testing_support

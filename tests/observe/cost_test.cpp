@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <vector>
 
 #include "diagnose/history.hpp"
 #include "observe/sampler.hpp"
+#include "platform/allocations.hpp"
 
 namespace plimsoll::observe {
 
@@ -21,6 +23,7 @@ double processor_seconds() {
 }
 
 TEST(Cost, ThreeHundredProcesses) {
+  if (!allocations_counted()) GTEST_SKIP() << "a sanitizer has memory of its own";
   std::vector<pid_t> children;
   for (int i = 0; i < 300; ++i) {
     pid_t child = fork();
@@ -50,7 +53,10 @@ TEST(Cost, ThreeHundredProcesses) {
       "ticks\n",
       100 * share, double(own_after) / 1e6, (double(own_after) - double(own_before)) / 1e6, ticks);
   RecordProperty("share_percent", fmt::format("{:.3f}", 100 * share));
-  EXPECT_LE(share, 0.01);
+  // Processor time grows with what else the machine does, so only `make soak NAMES=cost` holds us to it.
+  if (std::getenv("PLIMSOLL_SOAK")) {
+    EXPECT_LE(share, 0.01);
+  }
   EXPECT_LE(own_after, own_before + 1'000'000);
 }
 

@@ -3,14 +3,26 @@
 python3 tests/soak/run.py build/plimsoll [name …]
 """
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1] / "e2e"
+LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "report_browser",
+        "cost", "specimens")
 RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
-LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "report_browser")
+
+
+def command(name, program):
+    if name == "cost":  # of watching 300 processes, in processor time
+        return [program.parent / "tests" / "observe_test", "--gtest_filter=Cost.*"]
+    if name == "specimens":  # all of them
+        return [sys.executable, TESTS / "test_specimens.py", program]
+    if name == "record-real":
+        return [sys.executable, RECORD, program, "--long"]
+    return [sys.executable, TESTS / f"test_{name}.py", program, "--long"]
 
 
 def main():
@@ -20,8 +32,7 @@ def main():
     failed = []
     for name in names:
         began = time.monotonic()
-        script = RECORD if name == "record-real" else TESTS / f"test_{name}.py"
-        code = subprocess.run([sys.executable, script, program, "--long"]).returncode
+        code = subprocess.run(command(name, program), env={**os.environ, "PLIMSOLL_SOAK": "1"}).returncode
         word = {0: "passed", 77: "skipped"}.get(code, f"FAILED with code {code}")
         print(f"{name}: {word} after {time.monotonic() - began:.0f} s", flush=True)
         if code not in (0, 77):

@@ -20,7 +20,7 @@ RC_GTEST_PROP(Series, KeepsEveryExtremeInFixedMemory, (const std::vector<uint32_
   uint64_t low = UINT64_MAX, high = 0;
   for (size_t i = 0; i < series.size(); ++i) {
     low = std::min(low, series[i].low), high = std::max(high, series[i].high);
-    RC_ASSERT(i == 0 || series[i].begin > series[i - 1].end);
+    if (i > 0) RC_ASSERT(series[i].begin > series[i - 1].end);
   }
   RC_ASSERT(low == *std::min_element(values.begin(), values.end()));
   RC_ASSERT(high == *std::max_element(values.begin(), values.end()));

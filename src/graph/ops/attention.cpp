@@ -10,7 +10,7 @@ namespace {
 
 // Where head `head` of sequence `b` begins in a [B T, heads width] operand.
 template <typename T>
-T* head_of(const Operand& x, int64_t b, int64_t length, int64_t head, int64_t width) {
+T* at(const Operand& x, int64_t b, int64_t length, int64_t head, int64_t width) {
   return x.as<T>() + b * length * x.row + head * width;
 }
 
@@ -19,6 +19,20 @@ kernels::AttentionDropout mask(const AttentionOptions& o, const Moment& now, int
   const int64_t sequence = now.micro * o.B + b;  // within the step: micro-batches do not change the masks
   return {dropout_key(now, o.dropout.site, static_cast<uint64_t>(sequence * o.heads + h)), 0,
           dropout_threshold(o.dropout.rate), 1 / (1 - o.dropout.rate)};
+}
+
+// What both directions read of head `h` of sequence `b`; inputs 0 to 2 are q, k and v.
+template <typename Kernel>
+Kernel head_of(const AttentionOptions& o, const Frame& f, int64_t b, int64_t h) {
+  const Operand &q = f.inputs[0], &k = f.inputs[1], &v = f.inputs[2];
+  const int64_t width = q.type.shape[1] / o.heads, kv = h / (o.heads / o.kv_heads);
+  Kernel head{};
+  head.length = o.T, head.width = width, head.causal = o.causal;
+  head.q = at<const float>(q, b, o.T, h, width), head.q_row = q.row;
+  head.k = at<const float>(k, b, o.T, kv, width), head.k_row = k.row;
+  head.v = at<const float>(v, b, o.T, kv, width), head.v_row = v.row;
+  head.dropout = mask(o, *f.now, b, h);
+  return head;
 }
 
 // q, k, v, out, lse, dout -> dq, dk, dv. The heads of a group add to the same dk and dv one after the other.
@@ -38,34 +52,20 @@ class AttentionBackward final : public Op {
   }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t T = o_.T, group = o_.heads / o_.kv_heads, width = f.in_type(0).shape[1] / o_.heads;
-    const Operand &q = f.inputs[0], &k = f.inputs[1], &v = f.inputs[2], &out = f.inputs[3],
-                  &dout = f.inputs[5], &dq = f.outputs[0], &dk = f.outputs[1], &dv = f.outputs[2];
+    const Operand &out = f.inputs[3], &dout = f.inputs[5], &dq = f.outputs[0], &dk = f.outputs[1],
+                  &dv = f.outputs[2];
     const Range range = split(o_.B * o_.kv_heads, part, parts);
     for (int64_t i = range.begin; i < range.end; ++i)
       for (int64_t member = 0; member < group; ++member) {
         const int64_t b = i / o_.kv_heads, kv = i % o_.kv_heads, h = kv * group + member;
-        f.kernels->attention_backward({.length = T,
-                                       .width = width,
-                                       .causal = o_.causal,
-                                       .q = head_of<const float>(q, b, T, h, width),
-                                       .q_row = q.row,
-                                       .k = head_of<const float>(k, b, T, kv, width),
-                                       .v = head_of<const float>(v, b, T, kv, width),
-                                       .k_row = k.row,
-                                       .v_row = v.row,
-                                       .out = head_of<const float>(out, b, T, h, width),
-                                       .dout = head_of<const float>(dout, b, T, h, width),
-                                       .out_row = out.row,
-                                       .lse = f.in(4) + (b * o_.heads + h) * T,
-                                       .dq = head_of<float>(dq, b, T, h, width),
-                                       .dq_row = dq.row,
-                                       .dk = head_of<float>(dk, b, T, kv, width),
-                                       .dv = head_of<float>(dv, b, T, kv, width),
-                                       .dk_row = dk.row,
-                                       .dv_row = dv.row,
-                                       .accumulate = member > 0,
-                                       .dropout = mask(o_, *f.now, b, h)},
-                                      f.scratch);
+        auto head = head_of<kernels::AttentionBackward>(o_, f, b, h);
+        head.out = at<const float>(out, b, T, h, width), head.dout = at<const float>(dout, b, T, h, width);
+        head.out_row = out.row, head.lse = f.in(4) + (b * o_.heads + h) * T;
+        head.dq = at<float>(dq, b, T, h, width), head.dq_row = dq.row;
+        head.dk = at<float>(dk, b, T, kv, width), head.dk_row = dk.row;
+        head.dv = at<float>(dv, b, T, kv, width), head.dv_row = dv.row;
+        head.accumulate = member > 0;
+        f.kernels->attention_backward(head, f.scratch);
       }
   }
 
@@ -95,25 +95,14 @@ class Attention final : public Op {
     return kernels::attention_scratch_floats(o_.T, in[0].shape[1] / o_.heads);
   }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t T = o_.T, group = o_.heads / o_.kv_heads, width = f.in_type(0).shape[1] / o_.heads;
-    const Operand &q = f.inputs[0], &k = f.inputs[1], &v = f.inputs[2], &out = f.outputs[0];
+    const int64_t T = o_.T, width = f.in_type(0).shape[1] / o_.heads;
+    const Operand& out = f.outputs[0];
     const Range range = split(o_.B * o_.heads, part, parts);
     for (int64_t i = range.begin; i < range.end; ++i) {
-      const int64_t b = i / o_.heads, h = i % o_.heads, kv = h / group;
-      f.kernels->attention({.length = T,
-                            .width = width,
-                            .causal = o_.causal,
-                            .q = head_of<const float>(q, b, T, h, width),
-                            .q_row = q.row,
-                            .k = head_of<const float>(k, b, T, kv, width),
-                            .v = head_of<const float>(v, b, T, kv, width),
-                            .k_row = k.row,
-                            .v_row = v.row,
-                            .out = head_of<float>(out, b, T, h, width),
-                            .out_row = out.row,
-                            .lse = f.out(1) + i * T,
-                            .dropout = mask(o_, *f.now, b, h)},
-                           f.scratch);
+      const int64_t b = i / o_.heads, h = i % o_.heads;
+      auto head = head_of<kernels::Attention>(o_, f, b, h);
+      head.out = at<float>(out, b, T, h, width), head.out_row = out.row, head.lse = f.out(1) + i * T;
+      f.kernels->attention(head, f.scratch);
     }
   }
   // Where one of the three is frozen its gradient is made all the same, and dropped: they come out of one sweep.

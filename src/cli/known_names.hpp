@@ -1,0 +1,13 @@
+// Names people bring along: what nanoGPT and Hugging Face call our options.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace plimsoll::cli {
+
+// Our option with the meaning of a foreign one ("--learning-rate", spelled with dashes); empty if it is unknown.
+std::string counterpart(std::string_view foreign);
+// What to do instead of an option that has no counterpart here ("--epochs"); empty if it is unknown.
+std::string advice_on(std::string_view foreign);
+
+}  // namespace plimsoll::cli
