@@ -27,7 +27,7 @@ constexpr double most_evidence = 15;  // one overwhelming look does not replace 
 // Where the program says how far it is, a first pass over the data is over by this share of its steps.
 constexpr double far_enough = .4, long_enough = .6;
 // Without steps more patience is needed, and growth from a level that had been reached before.
-constexpr double with_total = 1.5, without_steps = 4. / 3, far_up = .67;
+constexpr double with_total = 3, without_steps = 4. / 3, far_up = .67;
 constexpr double least_patience = 1000, most_patience = 2000, longer_than_calm = 1.5;
 
 double bar(size_t samples) {
