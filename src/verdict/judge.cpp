@@ -23,7 +23,10 @@ constexpr double ruled_out_fraction =
 constexpr double margin =
     1.5;  // of the growth that is found to be seen: another run is not quite like this one
 
-constexpr size_t least_rising = 8;        // points of the floor to read a rate off
+constexpr double unexplained = .03;  // of the base: a rise late in a run that denies that there is no leak
+constexpr double one_step = .4;      // of that rise, from a point of the floor to the next but one
+constexpr double whole_step = 1.3;   // of that rise: a step that was not the whole of it
+constexpr size_t least_rising = 8;   // points of the floor to read a rate off
 constexpr double least_rate_error = .03;  // of the rate: what is held at the end of a step varies
 constexpr double second_epoch = .3;       // of the first one's length, in which growth must have gone on
 
@@ -80,6 +83,23 @@ double would_be_seen(const Look& seen, double start, double span, const Options&
     if (is_leak(look(std::move(points), start, span, Caution::whole_series).comparison, options)) break;
   }
   return margin * growth;
+}
+
+// Did the floor rise between the second quarter and the last, and not by a single step? Then it may again: what is lost
+// can fit into gaps for a while.
+bool rose_late(std::span<const FloorPoint> floor, double matters) {
+  const size_t quarter = floor.size() / 4;
+  if (quarter == 0) return false;
+  const double rise = median_of(floor.last(quarter)) - median_of(floor.subspan(quarter, quarter));
+  if (rise <= matters) return false;
+  size_t steps = 0;
+  double step = 0;
+  for (size_t i = quarter + 2; i < floor.size(); ++i)
+    if (const double up = floor[i].bytes - floor[i - 2].bytes; up >= one_step * rise) {
+      ++steps, i += 2;
+      step = up;
+    }
+  return steps != 1 || step > whole_step * rise;
 }
 
 // Does the later half of the floor rise, by Mann and Kendall's count of rising pairs? A hint, not a verdict.
@@ -249,7 +269,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   set_rate(c.steady.rise, c.steady.rise - 2 * c.steady.rise_error, c.steady.rise + 2 * c.steady.rise_error,
            start);
   const double could_be = std::max(0., c.steady.rise) + 2 * c.steady.rise_error;
-  const bool grows_now = v.growing && caution == Caution::while_running;
+  const bool grows_now =
+      (v.growing && caution == Caution::while_running) ||
+      ((stretch.work.known() || options.ended) && rose_late(floor, unexplained * best.base));
   if (!grows_now &&
       (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction))) {
     v.kind = Kind::no_leak;
