@@ -106,7 +106,7 @@ void add_verdict(Page& page, const Current& current) {
   page.gauge("plimsoll_floor_bytes", "The floor of the memory that is judged.",
              verdict.floor_end > 0 ? verdict.floor_end : unknown_real);
   page.gauge("plimsoll_seconds_to_limit",
-             "Time until the floor reaches the line at this rate; absent without a leak.",
+             "Time until the floor reaches the line at this rate; absent if nothing grows.",
              verdict.seconds_to_limit.value_or(unknown_real));
 }
 

@@ -20,7 +20,13 @@ constexpr double shape_tolerance =
 constexpr double ruled_out_fraction =
     0.10;  // no-leak asks that growth above this share of the floor is ruled out
 
-constexpr size_t least_rising = 8;        // points of the floor to read a rate off
+constexpr double margin =
+    1.5;  // of the growth that is found to be seen: another run is not quite like this one
+
+constexpr double unexplained = .03;  // of the base: a rise late in a run that denies that there is no leak
+constexpr double one_step = .4;      // of that rise, from a point of the floor to the next but one
+constexpr double whole_step = 1.3;   // of that rise: a step that was not the whole of it
+constexpr size_t least_rising = 8;   // points of the floor to read a rate off
 constexpr double least_rate_error = .03;  // of the rate: what is held at the end of a step varies
 constexpr double second_epoch = .3;       // of the first one's length, in which growth must have gone on
 
@@ -76,7 +82,24 @@ double would_be_seen(const Look& seen, double start, double span, const Options&
     for (FloorPoint& p : points) p.bytes += growth * seen.base * (p.time - start) / span;
     if (is_leak(look(std::move(points), start, span, Caution::whole_series).comparison, options)) break;
   }
-  return growth;
+  return margin * growth;
+}
+
+// Did the floor rise between the second quarter and the last, and not by a single step? Then it may again: what is lost
+// can fit into gaps for a while.
+bool rose_late(std::span<const FloorPoint> floor, double matters) {
+  const size_t quarter = floor.size() / 4;
+  if (quarter == 0) return false;
+  const double rise = median_of(floor.last(quarter)) - median_of(floor.subspan(quarter, quarter));
+  if (rise <= matters) return false;
+  size_t steps = 0;
+  double step = 0;
+  for (size_t i = quarter + 2; i < floor.size(); ++i)
+    if (const double up = floor[i].bytes - floor[i - 2].bytes; up >= one_step * rise) {
+      ++steps, i += 2;
+      step = up;
+    }
+  return steps != 1 || step > whole_step * rise;
 }
 
 // Does the later half of the floor rise, by Mann and Kendall's count of rising pairs? A hint, not a verdict.
@@ -168,7 +191,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   const double start = stretch.begin(), span = stretch.end() - start;
   const double period = dominant_period(stretch.buckets);
   v.period = period * stretch.pace_since(start);
-  Look best = look(stretch, period, resolutions[0], caution);
+  // Along steps growth that slows can be told from growth in a program that slows.
+  const Caution shapes = stretch.work.known() ? Caution::whole_series : caution;
+  Look best = look(stretch, period, resolutions[0], shapes);
   const std::vector<FloorPoint> floor = best.points;
   if (floor.size() < least_points || !(span > 0)) {
     too_few(v, series);
@@ -187,7 +212,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     return finished();
   }
   if (std::abs(best.comparison.evidence) < clear_cut) {
-    Look coarse = look(stretch, period, resolutions[1], caution);
+    Look coarse = look(stretch, period, resolutions[1], shapes);
     if (coarse.base > 0 && coarse.comparison.evidence > best.comparison.evidence) best = std::move(coarse);
   }
 
@@ -220,7 +245,11 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     if (!stretch.work.known() || rising.size() < least_rising || !(slope.value > 0))
       return set_rate(c.rate, c.rate_low, c.rate_high, onset);
     const double error = std::max(3 * slope.error, least_rate_error * slope.value);
-    set_rate(slope.value / unit, (slope.value - error) / unit, (slope.value + error) / unit, onset);
+    // Where other shapes explain a part of the growth, it may as well have been the leak's: the slope since the start
+    // lies in the interval too.
+    const double whole = c.leak.shapes.empty() ? slope.value : std::max(0., slope_of(floor).value);
+    set_rate(slope.value / unit, std::min(slope.value - error, whole) / unit,
+             std::max(slope.value + error, whole) / unit, onset);
   };
   const bool may_end = v.may_end_with_epoch ||
                        (caution == Caution::while_running && (slows_down(floor) || flattens(floor, onset)));
@@ -240,7 +269,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   set_rate(c.steady.rise, c.steady.rise - 2 * c.steady.rise_error, c.steady.rise + 2 * c.steady.rise_error,
            start);
   const double could_be = std::max(0., c.steady.rise) + 2 * c.steady.rise_error;
-  const bool grows_now = v.growing && caution == Caution::while_running;
+  const bool grows_now =
+      (v.growing && caution == Caution::while_running) ||
+      ((stretch.work.known() || options.ended) && rose_late(floor, unexplained * best.base));
   if (!grows_now &&
       (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction))) {
     v.kind = Kind::no_leak;

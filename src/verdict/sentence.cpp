@@ -20,9 +20,9 @@ struct Pace {
 
 // The shortest unit of time in which the rate is a megabyte or more.
 Pace pace_for(double rate) {
-  for (Pace pace : {Pace{1, "a second"}, Pace{60, "a minute"}, Pace{3600, "an hour"}})
+  for (Pace pace : {Pace{1, "per second"}, Pace{60, "per minute"}, Pace{3600, "per hour"}})
     if (std::abs(rate) * pace.seconds >= 1e6) return pace;
-  return {86400, "a day"};
+  return {86400, "per day"};
 }
 
 std::string spikes_clause(const Verdict& v) {
@@ -42,12 +42,12 @@ std::string sentence(const Verdict& v, double start) {
   if (v.kind == Kind::leak) {
     const Pace pace = pace_for(v.rate);
     std::string out = fmt::format(
-        "Leak: memory that is not given back grows by {} {} (between {} and {}) since {}, from {} to {}",
+        "Leak: memory that is not released grows by {} {} (between {} and {}) since {}, from {} to {}",
         bytes(v.rate * pace.seconds), pace.name, bytes(v.rate_low * pace.seconds),
         bytes(v.rate_high * pace.seconds),
         v.onset <= start ? "the start" : format_duration(v.onset - start) + " into the run",
         bytes(v.floor_start), bytes(v.floor_end));
-    if (v.rate_per_step) out += fmt::format(", {} a {}", bytes(*v.rate_per_step), v.step_unit);
+    if (v.rate_per_step) out += fmt::format(", {} per {}", bytes(*v.rate_per_step), v.step_unit);
     if (v.seconds_to_limit)
       out += *v.seconds_to_limit > 0 ? fmt::format("; at this rate it reaches {} in {}", bytes(v.limit_bytes),
                                                    format_duration(*v.seconds_to_limit))

@@ -18,21 +18,22 @@ function verdictCard(run, label) {
   const [seconds, unit] = pace(verdict.rate_bytes_per_second || verdict.ruled_out_bytes_per_second);
   const rate = value => bytes(value * seconds);
   const [low, high] = verdict.rate_interval;
-  const leak = verdict.verdict === 'leak';
+  // What grows is said to, whether or not it is called a leak.
+  const grows = verdict.verdict === 'leak' || verdict.verdict === 'undecided' && verdict.growing && verdict.rate_bytes_per_second > 0;
   const [, peak] = extremes(rowsOf(run.memory, 'bytes').map(row => row[0]));
   const culprit = verdict.culprit;
   return make('div', {class: 'verdict ' + verdict.verdict},
     label ? make('p', {class: 'kind'}, label) : null,
     make('p', {class: 'sentence', id: label ? null : 'sentence'}, ...emphasised(verdict.sentence)),
     make('dl', {class: 'figures-row'},
-      leak ? figure('Grows by', `${rate(verdict.rate_bytes_per_second)} ${unit}`, `95 %: ${rate(low)} to ${rate(high)}`)
+      grows ? figure('Grows by', `${rate(verdict.rate_bytes_per_second)} ${unit}`, `95 %: ${rate(low)} to ${rate(high)}`)
         : verdict.ruled_out_bytes_per_second === null ? figure('Ruled out', 'nothing yet', `${count(verdict.samples)} samples are too few`)
         : figure('Ruled out', `above ${bytes(verdict.ruled_out_bytes_per_second * pace(verdict.ruled_out_bytes_per_second)[0])} ${pace(verdict.ruled_out_bytes_per_second)[1]}`,
           `fitted: ${rate(verdict.rate_bytes_per_second)} ${unit}`),
-      figure('Time to the line', leak && verdict.seconds_to_limit !== null ? duration(verdict.seconds_to_limit) : leak ? 'no line known' : 'not reached',
+      figure('Time to the line', grows && verdict.seconds_to_limit !== null ? duration(verdict.seconds_to_limit) : grows ? 'no line known' : 'not reached',
         run.line ? `line at ${bytes(run.line)}` : 'no line recorded'),
-      figure('Process', culprit ? culprit.name : leak ? 'the run itself' : 'none grows',
-        culprit ? `${culprit.pid ? 'pid ' + culprit.pid + ', ' : ''}${culprit.role || 'role unknown'}, ${Math.round(100 * culprit.share)} % of the growth` : ''),
+      figure('Process', culprit ? culprit.name : grows ? 'the run itself' : 'none grows',
+        culprit ? `${culprit.pid ? 'pid ' + culprit.pid + ', ' : ''}${culprit.role || 'role unknown'}, ${culprit.members > 1 ? culprit.members + ' processes, ' : ''}${Math.round(100 * culprit.share)} % of the growth` : ''),
       figure('Floor', bytes(verdict.floor_end_bytes), `began at ${bytes(verdict.floor_start_bytes)}, peak ${bytes(peak)}`)));
 }
 
