@@ -1,6 +1,7 @@
 // The program: finds the subcommand, turns every error into one line and a documented exit code.
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 
 #include "base/error.hpp"
@@ -8,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/help.hpp"
 #include "cli/parse.hpp"
+#include "platform/out_of_memory.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -40,15 +42,31 @@ void run_program(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace plimsoll::cli
 
+// Before the commands register themselves, which allocates.
+[[gnu::constructor(101)]] static void begin() { plimsoll::platform::end_plainly_without_memory(); }
+
+// The one line that an error is, and its code. After a failed allocation that is most likely the reason, whatever else
+// the error says.
+static int end_with(const char* before, const std::exception& e, plimsoll::Exit code) {
+  const std::string what = plimsoll::escape(e.what());
+  if (plimsoll::platform::memory_was_refused()) {
+    plimsoll::platform::say_out_of_memory(what);
+    return int(plimsoll::Exit::failed);
+  }
+  fmt::print(stderr, "plimsoll: {}{}\n", before, what);
+  return int(code);
+}
+
 int main(int argc, char** argv) {
   try {
     plimsoll::cli::run_program({argv + std::min(argc, 1), argv + argc});
     return plimsoll::cli::exit_code;
   } catch (const plimsoll::Error& e) {
-    fmt::print(stderr, "plimsoll: {}\n", plimsoll::escape(e.what()));
-    return int(e.code);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "plimsoll: unexpected: {}\n", plimsoll::escape(e.what()));
+    return end_with("", e, e.code);
+  } catch (const std::bad_alloc&) {
+    plimsoll::platform::say_out_of_memory();
     return int(plimsoll::Exit::failed);
+  } catch (const std::exception& e) {
+    return end_with("unexpected: ", e, plimsoll::Exit::failed);
   }
 }

@@ -25,6 +25,7 @@ uint64_t deallocations();
 // What the hook writes. Constant-initialised: malloc is called before any constructor runs.
 struct AllocationCounts {
   std::atomic<bool> hooked{false};
+  std::atomic<bool> refused{false};  // the allocator behind the hook had no memory, at least once
   std::atomic<uint64_t> calls{0}, bytes{0}, frees{0};
 };
 extern AllocationCounts allocation_counts;

@@ -82,6 +82,11 @@ void count(size_t size) {
   plimsoll::allocation_counts.bytes.fetch_add(size, std::memory_order_relaxed);
 }
 
+void* noting(void* memory, size_t size) {
+  if (!memory && size) plimsoll::allocation_counts.refused.store(true, std::memory_order_relaxed);
+  return memory;
+}
+
 bool power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
 }  // namespace
@@ -91,20 +96,20 @@ extern "C" {
 void* malloc(size_t size) noexcept {
   if (!ready()) return bootstrap_allocate(size);
   count(size);
-  return next.malloc(size);
+  return noting(next.malloc(size), size);
 }
 
 void* calloc(size_t n, size_t size) noexcept {
   size_t total;
   if (!ready()) return __builtin_mul_overflow(n, size, &total) ? nullptr : bootstrap_allocate(total);
   count(n * size);
-  return next.calloc(n, size);
+  return noting(next.calloc(n, size), n * size);
 }
 
 void* realloc(void* old, size_t size) noexcept {
   if (!ready()) return nullptr;
   count(size);
-  if (!from_bootstrap(old)) return next.realloc(old, size);
+  if (!from_bootstrap(old)) return noting(next.realloc(old, size), size);
   void* moved = next.malloc(size);
   size_t room = static_cast<size_t>(bootstrap + sizeof bootstrap - static_cast<char*>(old));
   if (moved) memcpy(moved, old, size < room ? size : room);
@@ -123,7 +128,7 @@ void* reallocarray(void* old, size_t n, size_t size) noexcept {
 void* memalign(size_t alignment, size_t size) noexcept {
   if (!ready()) return nullptr;
   count(size);
-  return next.memalign(alignment, size);
+  return noting(next.memalign(alignment, size), size);
 }
 
 int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
