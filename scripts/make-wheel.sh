@@ -12,5 +12,5 @@ if ! "$tools/bin/pip" install -q --disable-pip-version-check 'scikit-build-core>
 fi
 rm -rf "$made" dist
 "$tools/bin/pip" wheel -q . --no-deps --no-build-isolation --disable-pip-version-check -w "$made"
-PATH=$PWD/$tools/bin:$PATH auditwheel -q repair -w dist "$made"/*.whl 2>/dev/null
+PATH=$PWD/$tools/bin:$PATH auditwheel repair -w dist "$made"/*.whl
 ls dist/*.whl
