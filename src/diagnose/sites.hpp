@@ -55,4 +55,7 @@ struct SiteOptions {
 // Sites of all processes, judged. Reads source files, symbols and nothing else.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols, const SiteOptions& options);
 
+// What to do about growth whose sites are known, in one line; names are escaped.
+std::string next_with_sites(const SiteReport& report);
+
 }  // namespace plimsoll::diagnose

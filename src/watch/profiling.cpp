@@ -48,6 +48,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
 }
 
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until) {
+  if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
   diagnose::SiteReport report = diagnose::judge_sites(collector_, symbols_, {.until = until});
   report.memory = memory_;
   diagnose::Evidence evidence{tree, epochs_, {}, {}, report.live_rate, first_memory_, memory_};
