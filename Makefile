@@ -13,7 +13,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 BASE ?= HEAD~1
 FILES ?= $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.cpp' 'tests/*.cpp')
 
-.PHONY: help deps build all train test sanitize bench soak fuzz verdict-score format tidy install clean
+.PHONY: help deps build all train test sanitize bench soak fuzz verdict-score format tidy install wheel clean
 
 help:
 	@echo "make train    install what is missing, build, train --small on the embedded corpus"
@@ -21,6 +21,7 @@ help:
 	@echo "make sanitize the same tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make build    leave the program at $(PROGRAM)"
 	@echo "make install  program, library, headers, CMake package and manual pages under PREFIX (/usr/local)"
+	@echo "make wheel    the Python package with the program in it, as dist/plimsoll-*.whl"
 	@echo "make bench    ours and PyTorch in alternating rounds; FLAGS=--quick for the short form"
 	@echo "make soak     the long forms of the tests; NAMES=\"kills nano\" for some of them"
 	@echo "make fuzz     every parser under libFuzzer for FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
@@ -62,6 +63,12 @@ install: build
 	@$(CMAKE) --build $(BUILD) -j $(JOBS) --target manuals
 	$(CMAKE) --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)
 
+# Built with tools of PyPI, then tried in an empty environment of every Python there is.
+wheel: deps
+	@bash scripts/install-deps.sh wheel
+	@bash scripts/make-wheel.sh
+	@python3 tests/e2e/test_wheel.py
+
 bench: build
 	@bash scripts/install-deps.sh bench
 	python3 bench/run.py $(FLAGS)
@@ -97,4 +104,4 @@ verdict-score: all
 	xz -dc tests/verdict/recorded.jsonl.xz > $(BUILD)/recorded.jsonl && $(BUILD)/tests/verdict_score --recorded $(BUILD)/recorded.jsonl
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz bench/out
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-wheel bench/out dist

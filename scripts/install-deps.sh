@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages Plimsoll builds with; does nothing when they are all there. An argument names a
-# further set: bench, test, fuzz, format, tidy.
+# further set: bench, test, fuzz, format, tidy, wheel.
 set -euo pipefail
 
 required=(g++ make cmake ninja-build libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libsqlite3-dev libxxhash-dev
@@ -16,7 +16,8 @@ case "${1:-}" in
   fuzz) required+=(clang libclang-rt-14-dev libgtest-dev librapidcheck-dev) ;;
   format) required=(clang-format) optional=() ;;
   tidy) required+=(clang-tidy) ;;
-  *) echo "install-deps: unknown set '$1'; give nothing, bench, test, fuzz, format or tidy" >&2; exit 2 ;;
+  wheel) optional+=(libbz2-dev liblzma-dev zlib1g-dev python3-venv binutils) ;;
+  *) echo "install-deps: unknown set '$1'; give nothing, bench, test, fuzz, format, tidy or wheel" >&2; exit 2 ;;
 esac
 
 missing() {

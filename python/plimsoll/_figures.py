@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Dict, Optional
+from typing import Any, Dict, Iterable, Optional
 
 from . import _steps, _watch
 from ._channel import Pressure
+from ._program import say_once
 
 MEGABYTE = 1e6
+_TEXT = "plimsoll/verdict"
 _ASK_EVERY = 5.0  # seconds; judging costs the watcher a few milliseconds
 
 
@@ -26,11 +28,12 @@ class Figures:
         self.threshold_mb = threshold_mb
         self.last: Optional[_watch.Verdict] = None
         self._asked = -_ASK_EVERY
+        self._told: Optional[str] = None
 
-    def read(self) -> Dict[str, float]:
-        """Numbers by name, as a logger takes them."""
+    def read(self, final: bool = False) -> Dict[str, float]:
+        """Numbers by name, as a logger takes them. The last ones of a run are asked for anew."""
         now = time.monotonic()
-        if now - self._asked >= _ASK_EVERY:
+        if final or now - self._asked >= _ASK_EVERY:
             self._asked = now
             self.last = _watch.verdict(0.5) or self.last
         found = {"plimsoll/memory_mb": resident_bytes() / MEGABYTE}
@@ -53,6 +56,33 @@ class Figures:
             return False
         per_step = self.last.bytes_per_step
         return per_step is None or per_step >= self.threshold_mb * MEGABYTE
+
+    def tell(self, sinks: Iterable[Any], step: int, final: bool = False) -> None:
+        """Writes the sentence of a leak and the line that grows where loggers keep text: when first seen, when another
+        line is named, and at the end."""
+        if self.last is None or not self.leaks():
+            return
+        line = self.last.line or ""
+        if line == self._told and not final:
+            return
+        self._told = line
+        text = f"{self.last.sentence} The line that grows: {line}" if line else self.last.sentence
+        say_once(text)
+        for sink in sinks:
+            _write_text(sink, text, step)
+
+
+def _write_text(sink: Any, text: str, step: int) -> None:
+    """To a TensorBoard writer, the mlflow module, an MLflow client with its run, or a W&B run."""
+    client, run = sink if isinstance(sink, tuple) else (sink, None)
+    if hasattr(client, "add_text"):
+        client.add_text(_TEXT, text, step)
+    elif run is not None:
+        client.set_tag(run, _TEXT, text)
+    elif hasattr(client, "set_tag"):
+        client.set_tag(_TEXT, text)
+    elif hasattr(client, "summary"):
+        client.summary[_TEXT] = text
 
 
 class StopRequest:

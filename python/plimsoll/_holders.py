@@ -5,23 +5,33 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
+import time
 from types import CellType, FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 _MOST_CONTAINERS = 8
 _NAMES = ("variable", "attribute", "class attribute", "local", "closure variable")
+NOT_LOOKED = "what holds it was not looked for: the time budget was used up"
 NOBODY = "held by nothing Python can see (an autograd graph, C++, or a frame that is running)"
 
 
-def held_by(item: Any, ours: List[Any], inside: Any = None, depth: int = 4) -> str:
+class _Late(Exception):
+    """The time budget is used up."""
+
+
+def held_by(item: Any, ours: List[Any], inside: Any = None, deadline: float = float("inf"), depth: int = 4) -> str:
     """The nearest named holder of `item`. `ours` is the caller's own list of such items and does not count.
 
-    `inside` is the container it was found in, where the collector does not track that and so cannot name it.
+    `inside` is the container it was found in, where the collector does not track that and so cannot name it. The search
+    ends at `deadline`, a time of `perf_counter`.
     """
-    words = _search(item, {id(ours)}, depth)
-    if words is None and inside is not None:
-        words = _contained(inside, _search(inside, {id(ours)}, depth))
+    try:
+        words = _search(item, {id(ours)}, depth, deadline)
+        if words is None and inside is not None:
+            words = _contained(inside, _search(inside, {id(ours)}, depth, deadline))
+    except _Late:
+        return NOT_LOOKED
     return f"held by {words}" if words else NOBODY
 
 
@@ -33,7 +43,9 @@ def _contained(container: Any, outer: Optional[str]) -> str:
     return f"{type(container).__name__} `{rest}" if tick and kind in _NAMES else f"{type(container).__name__} in {outer}"
 
 
-def _search(item: Any, skip: Set[int], depth: int) -> Optional[str]:
+def _search(item: Any, skip: Set[int], depth: int, deadline: float) -> Optional[str]:
+    if time.perf_counter() > deadline:
+        raise _Late
     local = _local_name(item)
     if local:
         return local
@@ -52,7 +64,7 @@ def _search(item: Any, skip: Set[int], depth: int) -> Optional[str]:
     if depth > 1:
         del containers[_MOST_CONTAINERS:]
         for holder in containers:
-            outer = _search(holder, skip, depth - 1)
+            outer = _search(holder, skip, depth - 1, deadline)
             if outer:
                 return _contained(holder, outer)
     return type(containers[0]).__name__ if containers else None

@@ -11,8 +11,8 @@ from typing import Optional
 _said: set[str] = set()
 
 MISSING = (
-    "the `plimsoll` program was not found; `make build` in a source checkout makes it (then set PLIMSOLL_PROGRAM to its "
-    "path)"
+    "the `plimsoll` program was not found; install the wheel that `make wheel` builds, or `make build` in a source checkout "
+    "and set PLIMSOLL_PROGRAM to its path"
 )
 
 

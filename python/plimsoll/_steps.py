@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import threading
+import time
 from contextlib import contextmanager
-from typing import Iterable, Iterator, List, Optional, TypeVar
+from typing import Any, Dict, Iterable, Iterator, List, Optional, TypeVar
 
 from . import _channel
 from ._program import say_once
 
 T = TypeVar("T")
+_LONGEST_REPLY = 60_000
+_TELL_EVERY = 0.05  # seconds: a message wakes the watcher, and an inbox is looked into; quick steps need neither each time
 
 channel = _channel.Channel()
-atexit.register(channel.close)
 _callbacks: List[_channel.Callback] = []
 _count = 0
+_total: Optional[int] = None
+_told = 0.0
+_untold = False
 _epoch = 0
 _phases: List[str] = []
-_owner: Optional[int] = None
 
 
-def step(number: Optional[int] = None) -> None:
-    """Tells the watcher that a step is done: number `number`, or one more than the last.
+def step(number: Optional[int] = None, total: Optional[int] = None) -> None:
+    """Tells the watcher that a step is done: number `number`, or one more than the last, of `total` where that is known.
 
     Requests that have arrived meanwhile are answered here: callbacks of `on_pressure` run, and a census that was asked
-    for from outside is taken. Does nothing where no watcher listens.
+    for from outside is taken. Of steps quicker than 50 ms only some do all this; the number says how many there were.
+    Does nothing where no watcher listens.
     """
-    global _count
+    global _count, _total, _told, _untold
     _count = _count + 1 if number is None else int(number)
-    channel.send(f"step {_count}")
-    _answer()
+    _total = total
+    _untold = True
+    now = time.monotonic()
+    if now - _told >= _TELL_EVERY:
+        _told = now
+        _flush()
+        _answer()
+
+
+def _flush() -> None:
+    """Tells the last step, where that has not been done."""
+    global _untold
+    if _untold:
+        _untold = False
+        channel.send(f"step {_count}/{_total}" if _total and _total > 0 else f"step {_count}")
 
 
 def steps(iterable: Iterable[T]) -> Iterator[T]:
@@ -45,6 +64,7 @@ def steps(iterable: Iterable[T]) -> Iterator[T]:
 def epoch(number: Optional[int] = None) -> None:
     """Tells the watcher that an epoch begins: number `number`, or one more than the last."""
     global _epoch
+    _flush()
     _epoch = _epoch + 1 if number is None else int(number)
     channel.send(f"epoch {_epoch}")
     _answer()
@@ -62,12 +82,14 @@ def phase(name: str) -> Iterator[None]:
 
 def begin_phase(name: str) -> None:
     """Begins a phase, for callbacks that cannot use a `with` block."""
+    _flush()
     _phases.append(name)
     channel.send(f"phase {name}")
 
 
 def end_phase() -> None:
     """Ends the innermost phase."""
+    _flush()
     if _phases:
         _phases.pop()
     channel.send(f"phase {_phases[-1] if _phases else 'train'}")
@@ -111,8 +133,39 @@ def _relieve(pressure: _channel.Pressure) -> None:
 
 
 def _send_census(request: _channel.Message) -> None:
-    from .census import census
+    from .census import DEFAULT_BUDGET, census
 
-    words = request.text.split()
-    budget = float(words[1]) if len(words) > 1 else 0.05
-    channel.reply(request, json.dumps(census(budget=budget).as_dict(most=40))[:60000])
+    try:
+        budget = float(request.text.split()[1])
+    except (IndexError, ValueError):
+        budget = DEFAULT_BUDGET
+    taken = census(budget=budget)
+    text = str(taken)
+    for most in (40, 10, 0):  # what fits a datagram
+        reply = json.dumps({"census": taken.as_dict(most), "text": text[:8000]})
+        if len(reply) <= _LONGEST_REPLY:
+            channel.reply(request, reply)
+            return
+
+
+def ask(question: str, key: str, seconds: float) -> Optional[Dict[str, Any]]:
+    """Asks the watcher, which then knows of all steps."""
+    _flush()
+    return channel.ask(question, key, seconds)
+
+
+def close() -> None:
+    """At the end of watching or of the program."""
+    _flush()
+    channel.close()
+
+
+atexit.register(close)
+
+
+def _forget() -> None:
+    global _untold
+    _untold = False  # the step was the parent's
+
+
+os.register_at_fork(after_in_child=_forget)

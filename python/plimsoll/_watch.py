@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
@@ -23,7 +24,10 @@ _END_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """The watcher's answer. `answer` is "leak", "no-leak" or "undecided"; `json` has every field of the program's."""
+    """The watcher's answer. `answer` is "leak", "no-leak" or "undecided"; `json` has every field of the program's.
+
+    `culprit` is the process that grows, and `line` the line of source that holds more and more, where the run is profiled.
+    """
 
     answer: str
     sentence: str
@@ -31,6 +35,7 @@ class Verdict:
     bytes_per_step: Optional[float] = None
     seconds_to_limit: Optional[float] = None
     culprit: Optional[str] = None
+    line: Optional[str] = None
     json: Dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -51,6 +56,7 @@ def from_json(fields: Dict[str, Any]) -> Verdict:
         bytes_per_step=fields.get("rate_bytes_per_step"),
         seconds_to_limit=fields.get("seconds_to_limit"),
         culprit=(culprit or {}).get("name") if isinstance(culprit, dict) else culprit,
+        line=fields.get("line"),
         json=fields,
     )
 
@@ -144,8 +150,11 @@ def watch(
 
     `out` keeps the record (run.db) at that path, with the rank appended under torchrun, mpirun and srun. `limit` is the
     line not to cross, like "8GB" or "80%". With `report` the verdict is printed to standard error at exit. `serve` opens
-    the live page at an address such as "127.0.0.1:8080". `sites` asks for call sites, which needs `plimsoll profile`.
-    Under `plimsoll watch`, `guard` or `profile` nothing is started: that watcher is used.
+    the live page at an address such as "127.0.0.1:8080". Under `plimsoll watch`, `guard` or `profile` nothing is started:
+    that watcher is used.
+
+    `sites` also finds the lines that hold the memory. For that a library must be loaded before Python is, so the script is
+    started anew under `plimsoll profile`; it has to ask for it at its top level, before it has done anything.
     """
     global _watcher, _report
     _report = report
@@ -163,7 +172,7 @@ def watch(
     if serve:
         options += ["--serve", serve]
     if sites:
-        options += ["--sites"]
+        _start_anew(program, options, _with_rank(out))
     watcher = Watcher(program, options, _with_rank(out))
     if not watcher.started():
         _program.say_once(f"the watcher could not be started: {watcher.error() or 'it ended at once'}")
@@ -175,11 +184,36 @@ def watch(
     return True
 
 
+def _start_anew(program: str, options: List[str], out: Optional[str]) -> None:
+    """Replaces this process by `plimsoll profile` of the same command; returns only where that would not be safe."""
+    caller = sys._getframe(2)
+    at_top = caller.f_code.co_name == "<module>" and caller.f_globals.get("__name__") == "__main__"
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not at_top or not script or threading.active_count() > 1 or sys.flags.interactive:
+        _program.say_once(
+            "the lines that hold memory are not known: call watch(sites=True) at the top level of the script, before it "
+            "starts threads, or start it with `plimsoll profile -- python …`"
+        )
+        return
+    tried = subprocess.run(
+        [program, "profile", "--quiet", "--", sys.executable, "-S", "-c", ""], capture_output=True, text=True, check=False
+    )
+    if tried.returncode != 0:
+        _program.say_once(
+            f"the lines that hold memory are not known: {(tried.stderr.strip() or 'no reason given').splitlines()[-1]}"
+        )
+        return
+    again: List[str] = [sys.executable, *list(getattr(sys, "orig_argv", [sys.executable, *sys.argv]))[1:]]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [program, "profile", "--quiet", *options, *(["--out", out] if out else []), "--", *again])
+
+
 def verdict(seconds: float = 5.0) -> Optional[Verdict]:
     """The verdict so far; None where nobody watches, or the watcher did not answer within `seconds`."""
     if _watcher is not None and _watcher.final is not None:
         return _watcher.final
-    fields = _steps.channel.ask("verdict", "verdict", seconds)
+    fields = _steps.ask("verdict", "verdict", seconds)
     return None if fields is None else from_json(fields)
 
 
@@ -210,9 +244,9 @@ def _with_rank(out: Optional[str]) -> Optional[str]:
 def _end() -> Optional[Verdict]:
     if _watcher is None:
         return None
+    _steps.close()
     if os.environ.get("PLIMSOLL_SOCKET") == _watcher.socket and _watcher.owner == os.getpid():
         del os.environ["PLIMSOLL_SOCKET"]
-    _steps.channel.close()
     return _watcher.end()
 
 

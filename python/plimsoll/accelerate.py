@@ -8,6 +8,7 @@ for batch in plimsoll.steps(loader):
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional
 
 from ._figures import Figures
@@ -20,4 +21,11 @@ def log(accelerator: Any, step: Optional[int] = None, every: int = 10) -> bool:
     if step is not None and step % max(1, every):
         return False
     accelerator.log(_figures.read(), step=step)
+    if accelerator.is_main_process:
+        _figures.tell(map(_text_sink, accelerator.trackers), step or 0)
     return True
+
+
+def _text_sink(tracker: Any) -> Any:
+    """What of a tracker takes text. MLflow's is a run, which does not: the module does, for the run that is active."""
+    return sys.modules.get("mlflow") if tracker.name == "mlflow" else tracker.tracker

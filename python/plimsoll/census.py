@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from ._holders import held_by, local_variables, running_frames
@@ -21,7 +22,6 @@ from ._holders import held_by, local_variables, running_frames
 DEFAULT_BUDGET = 0.05
 _CHUNK = 512
 _LARGE = 16 * 1024  # bytes and bytearrays below this are counted by nobody
-NOT_LOOKED = "what holds it was not looked for: the time budget was used up"
 _last_types: Dict[str, int] = {}
 
 
@@ -76,7 +76,8 @@ class Census:
     largest: List[Large] = field(default_factory=list)
     cuda: Dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
-    looked_at: float = 1.0  # share of the objects that the budget allowed for
+    looked_at: float = 1.0  # share of the objects that the budget allowed to count
+    searched: float = 1.0  # share of them that it allowed to search for arrays and buffers
 
     def as_dict(self, most: int = 100) -> Dict[str, Any]:
         """Plain values, at most `most` rows of each table."""
@@ -94,12 +95,17 @@ class Census:
             "cuda": self.cuda,
             "seconds": self.seconds,
             "looked_at": self.looked_at,
+            "searched": self.searched,
         }
 
     def __str__(self) -> str:
         lines = [f"{self.objects:,} objects, {size(self.tensor_bytes)} in tensors ({self.seconds * 1000:.0f} ms)"]
         if self.looked_at < 1:
             lines.append(f"  the time budget allowed for {self.looked_at:.0%} of them; give census(budget=…) more seconds")
+        elif self.searched < 1:
+            lines.append(
+                f"  arrays and buffers: the time budget allowed to search {self.searched:.0%} of the objects for them"
+            )
         for tensor in self.tensors[:10]:
             marks = (", requires grad" if tensor.requires_grad else "") + (", has a graph" if tensor.has_graph else "")
             lines.append(
@@ -135,26 +141,15 @@ def census(budget: float = DEFAULT_BUDGET, largest: int = 5) -> Census:
     begin = time.perf_counter()
     deadline = begin + budget
     result = Census(cuda=_cuda())
-    objects = gc.get_objects()
-    counts = Counter(map(type, objects))
-    result.objects = len(objects)
-    names: Counter[str] = Counter()
-    for kind, count in counts.items():
-        names[_name(kind)] += count
-    result.types = names.most_common(100)
-    _count_growth(result, names)
-
-    kinds = _Kinds(counts)
     found = _Largest(largest)
-    wanted = kinds.tensors | kinds.images | kinds.frames
-    if wanted:
-        _count_tracked(result, (o for o in objects if type(o) in wanted), kinds, found)
+    objects = gc.get_objects()
+    result.objects = len(objects)
+    kinds = _count_tracked(result, objects, found, deadline)
     _count_untracked(result, objects, kinds, found, deadline)
     del objects
     while found.items:
         nbytes, item = found.sizes.pop(), found.items.pop()
-        late = time.perf_counter() > deadline
-        words = NOT_LOOKED if late else held_by(item, found.items, found.inside.get(id(item)))
+        words = held_by(item, found.items, found.inside.get(id(item)), deadline)
         result.largest.append(Large(_describe(item), nbytes, words))
         del item
     result.seconds = time.perf_counter() - begin
@@ -182,19 +177,26 @@ class _Largest:
             del self.sizes[0], self.items[0]
 
 
-_TensorKey = Tuple[str, str, Tuple[int, ...], bool, bool]  # device, dtype, shape, requires_grad, has_graph
+_TensorKey = Tuple[Any, Any, Any, bool, bool]  # device, dtype, shape, requires_grad, has_graph
 
 
 class _Kinds:
     """Which of the types met are tensors, arrays, images or frames; nothing is imported for it."""
 
-    def __init__(self, types: Iterable[type]) -> None:
-        all_types = list(types)
-        self.tensors = _subclasses(all_types, "torch", "Tensor")
-        self.images = _subclasses(all_types, "PIL.Image", "Image")
-        self.frames = _subclasses(all_types, "pandas", "DataFrame") | _subclasses(all_types, "pandas", "Series")
-        array = getattr(sys.modules.get("numpy"), "ndarray", None)
-        self.array: Optional[type] = array
+    def __init__(self) -> None:
+        self.met: Set[type] = set()
+        self.tensors: Set[type] = set()
+        self.images: Set[type] = set()
+        self.frames: Set[type] = set()
+        self.wanted: Set[type] = set()
+        self.array: Optional[type] = getattr(sys.modules.get("numpy"), "ndarray", None)
+
+    def meet(self, types: Set[type]) -> None:
+        self.met |= types
+        self.tensors |= _subclasses(types, "torch", "Tensor")
+        self.images |= _subclasses(types, "PIL.Image", "Image")
+        self.frames |= _subclasses(types, "pandas", "DataFrame") | _subclasses(types, "pandas", "Series")
+        self.wanted = self.tensors | self.images | self.frames
 
 
 def _subclasses(types: Iterable[type], module: str, name: str) -> Set[type]:
@@ -204,15 +206,46 @@ def _subclasses(types: Iterable[type], module: str, name: str) -> Set[type]:
     return {t for t in types if issubclass(t, base)} | {base}
 
 
-def _count_tracked(result: Census, items: Iterable[Any], kinds: _Kinds, found: _Largest) -> None:
-    groups: Dict[_TensorKey, List[int]] = {}
-    storages: Set[Tuple[str, int]] = set()
-    for item in items:
-        kind = type(item)
+def _count_tracked(result: Census, objects: List[Any], found: _Largest, deadline: float) -> _Kinds:
+    """Objects by type, and what the collector knows of tensors, images and frames."""
+    kinds, tracked = _Kinds(), _Tracked(result, found)
+    counts: Counter[type] = Counter()
+    for first in range(0, len(objects), _CHUNK):
+        if time.perf_counter() > deadline:
+            result.looked_at = first / len(objects)
+            break
+        chunk = objects[first : first + _CHUNK]
+        types = list(map(type, chunk))
+        counts.update(types)
+        new = set(types) - kinds.met
+        if new:
+            kinds.meet(new)
+        for item in compress(chunk, map(kinds.wanted.__contains__, types)):
+            tracked.add(item, kinds)
+    tracked.finish()
+    names: Counter[str] = Counter()
+    for kind, count in counts.items():
+        names[_name(kind)] += count
+    result.types = names.most_common(100)
+    if result.looked_at == 1:
+        _count_growth(result, names)
+    return kinds
+
+
+class _Tracked:
+    """Adds up tensors, images and frames."""
+
+    def __init__(self, result: Census, found: _Largest) -> None:
+        self.result, self.found = result, found
+        self.groups: Dict[_TensorKey, List[int]] = {}
+        self.storages: Set[Tuple[Any, int]] = set()
+
+    def add(self, item: Any, kinds: _Kinds) -> None:
+        result, kind = self.result, type(item)
         try:
             if kind in kinds.tensors:
-                key, nbytes = _tensor(item, storages)
-                group = groups.setdefault(key, [0, 0])
+                key, nbytes = _tensor(item, self.storages)
+                group = self.groups.setdefault(key, [0, 0])
                 group[0] += 1
                 group[1] += nbytes
                 result.tensor_bytes += nbytes
@@ -225,24 +258,25 @@ def _count_tracked(result: Census, items: Iterable[Any], kinds: _Kinds, found: _
                 result.frames += 1
                 result.frame_bytes += nbytes
         except (RuntimeError, AttributeError, TypeError, ReferenceError, NotImplementedError):
-            continue  # being made or taken apart, or a fake tensor without a storage
-        found.offer(nbytes, item)
-    result.tensors = sorted((TensorGroup(*key, count=c, bytes=b) for key, (c, b) in groups.items()), key=lambda t: -t.bytes)
+            return  # being made or taken apart, or a fake tensor without a storage
+        self.found.offer(nbytes, item)
+
+    def finish(self) -> None:
+        rows = [
+            TensorGroup(str(device), str(dtype).replace("torch.", ""), tuple(shape), grad, graph, count, nbytes)
+            for (device, dtype, shape, grad, graph), (count, nbytes) in self.groups.items()
+        ]
+        self.result.tensors = sorted(rows, key=lambda row: -row.bytes)
 
 
-def _tensor(tensor: Any, storages: Set[Tuple[str, int]]) -> Tuple[_TensorKey, int]:
-    key = (
-        str(tensor.device),
-        str(tensor.dtype).replace("torch.", ""),
-        tuple(tensor.shape),
-        bool(tensor.requires_grad),
-        tensor.grad_fn is not None,
-    )
+def _tensor(tensor: Any, storages: Set[Tuple[Any, int]]) -> Tuple[_TensorKey, int]:
+    device = tensor.device
+    key = (device, tensor.dtype, tensor.shape, bool(tensor.requires_grad), tensor.grad_fn is not None)
     storage = tensor.untyped_storage()
-    identity = (str(tensor.device), int(storage.data_ptr()))
-    if identity in storages or not identity[1]:
+    address = int(storage.data_ptr())
+    if not address or (device, address) in storages:
         return key, 0
-    storages.add(identity)
+    storages.add((device, address))
     return key, int(storage.nbytes())
 
 
@@ -265,7 +299,7 @@ def _count_untracked(result: Census, objects: List[Any], kinds: _Kinds, found: _
     counter = _Untracked(result, kinds, found)
     for first in range(0, len(objects), _CHUNK):
         if time.perf_counter() > deadline:
-            result.looked_at = first / len(objects)
+            result.searched = first / len(objects)
             break
         counter.add(gc.get_referents(*objects[first : first + _CHUNK]))
     for frame in running_frames():

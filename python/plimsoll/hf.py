@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
@@ -41,6 +41,7 @@ class PlimsollCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self.figures = Figures(memory_leak_threshold_mb)
         self.request: Optional[StopRequest] = None
         self._predicting = False
+        self._callbacks: List[Any] = []
 
     def on_init_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._move_first(sys._getframe(1).f_locals.get("self"))
@@ -49,10 +50,22 @@ class PlimsollCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         """Callbacks that log run before a user's, so figures added here would come too late for them."""
         callbacks = getattr(handler, "callbacks", None)
         if isinstance(callbacks, list) and self in callbacks:
+            self._callbacks = callbacks
             callbacks.remove(self)
             callbacks.insert(0, self)
 
+    def _text_sinks(self) -> Iterator[Any]:
+        """Where the Trainer's own callbacks write to, as far as it takes text."""
+        for callback in self._callbacks:
+            for name in ("tb_writer", "_ml_flow"):
+                if getattr(callback, name, None) is not None:
+                    yield getattr(callback, name)
+            run = getattr(getattr(callback, "_wandb", None), "run", None)
+            if run is not None:
+                yield run
+
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._move_first(sys._getframe(1).f_locals.get("self"))  # for one that was added after the Trainer was made
         _watch.watch(**self.watch_options)
         if self.stop_on_pressure and self.request is None:
             self.request = StopRequest()
@@ -61,8 +74,9 @@ class PlimsollCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         _steps.epoch(int(state.epoch or 0) + 1)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._end_prediction()
-        _steps.step(state.global_step)
+        if self._predicting:
+            self._end_prediction()
+        _steps.step(state.global_step, state.max_steps)
         if self.cleanup_every_n_steps and state.global_step % self.cleanup_every_n_steps == 0:
             gc.collect()
         if self.request is not None and self.request.reason:
@@ -90,9 +104,9 @@ class PlimsollCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Dict[str, float]] = None, **kwargs: Any) -> None:
         if logs is None or not getattr(state, "is_world_process_zero", True):
             return
-        logs.update(self.figures.read())
-        if self.figures.leaks():
-            say_once(str(self.figures.last))
+        final = "train_runtime" in logs
+        logs.update(self.figures.read(final))
+        self.figures.tell(self._text_sinks(), state.global_step, final)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._end_prediction()

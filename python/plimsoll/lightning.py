@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from typing import Any, Optional
 
 try:
@@ -35,28 +36,42 @@ class PlimsollCallback(Callback):  # type: ignore[misc, unused-ignore]
         self.watch_options = watch
         self.figures = Figures(memory_leak_threshold_mb)
         self.request: Optional[StopRequest] = None
+        self._step = 0
+        self._total: Optional[int] = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         _watch.watch(**self.watch_options)
         if self.stop_on_pressure and self.request is None:
             self.request = StopRequest()
+        total = trainer.estimated_stepping_batches
+        self._total = int(total) if math.isfinite(total) else None
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         _steps.epoch(trainer.current_epoch + 1)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        _steps.step(trainer.global_step)
+        if trainer.global_step == self._step:
+            return  # gradients are being accumulated
+        self._step = trainer.global_step
+        _steps.step(trainer.global_step, self._total)
         if self.cleanup_every_n_steps and trainer.global_step % self.cleanup_every_n_steps == 0:
             gc.collect()
         if trainer.is_global_zero and trainer.global_step % max(1, trainer.log_every_n_steps) == 0:
-            for logger in trainer.loggers:
-                logger.log_metrics(self.figures.read(), step=trainer.global_step)
-            if self.figures.leaks():
-                say_once(str(self.figures.last))
+            self._log(trainer)
         asked = self.request.reason if self.request is not None else ""
         if asked or (self.stop_on_leak and self.figures.leaks()):
             say_once(f"stopping at step {trainer.global_step}: {asked or self.figures.last}")
             trainer.should_stop = True
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        if trainer.is_global_zero:
+            self._log(trainer, final=True)
+
+    def _log(self, trainer: Any, final: bool = False) -> None:
+        figures = self.figures.read(final)
+        for logger in trainer.loggers:
+            logger.log_metrics(figures, step=trainer.global_step)
+        self.figures.tell(map(_text_sink, trainer.loggers), trainer.global_step, final)
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         _steps.begin_phase("validate")
@@ -69,3 +84,9 @@ class PlimsollCallback(Callback):  # type: ignore[misc, unused-ignore]
 
     def on_test_end(self, trainer: Any, pl_module: Any) -> None:
         _steps.end_phase()
+
+
+def _text_sink(logger: Any) -> Any:
+    """What of a logger takes text; an MLflow client takes it for a run."""
+    run = getattr(logger, "run_id", None)
+    return (logger.experiment, run) if isinstance(run, str) else logger.experiment

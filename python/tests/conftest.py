@@ -51,6 +51,7 @@ def watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWat
     fake = FakeWatcher(str(tmp_path / "steps"))
     monkeypatch.setenv("PLIMSOLL_SOCKET", fake.path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(_steps, "_TELL_EVERY", 0.0)
     monkeypatch.setattr(_steps, "_count", 0)
     monkeypatch.setattr(_steps, "_epoch", 0)
     monkeypatch.setattr(_steps, "_callbacks", [])

@@ -74,3 +74,20 @@ def test_a_rise_below_the_threshold_is_none() -> None:
 def test_blocks_count_too() -> None:
     readings = [_counters.Reading(0, i, 0) for i in range(40)]
     assert _counters.judge(readings, 1000, 0.9) is not None
+
+
+def test_reading_keeps_nothing() -> None:
+    """What the readings themselves leave behind would be counted as the test's."""
+    readings = _counters.after_each_call(lambda: None, 20)
+    assert len({r.blocks for r in readings[4:]}) == 1, readings
+
+
+def test_blocks_are_counted_exactly() -> None:
+    kept: List[object] = [None] * 20
+    place = iter(range(20))
+
+    def keep() -> None:
+        kept[next(place)] = object()
+
+    readings = _counters.after_each_call(keep, 20)
+    assert [later.blocks - earlier.blocks for earlier, later in zip(readings[4:], readings[5:])] == [1] * 15

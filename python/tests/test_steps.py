@@ -38,6 +38,16 @@ def test_a_step_is_told_after_its_body(watcher: FakeWatcher) -> None:
     assert watcher.all() == ["step 1"]
 
 
+def test_of_quick_steps_the_last_is_told(watcher: FakeWatcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_steps, "_TELL_EVERY", 1000.0)
+    monkeypatch.setattr(_steps, "_told", 0.0)
+    for i in range(1, 101):
+        plimsoll.step(i, 400)
+    with plimsoll.phase("validate"):
+        pass
+    assert watcher.all() == ["step 1/400", "step 100/400", "phase validate", "phase train"]
+
+
 def test_a_phase_ends_when_its_body_raises(watcher: FakeWatcher) -> None:
     with pytest.raises(ValueError), plimsoll.phase("validate"):
         raise ValueError
@@ -136,7 +146,7 @@ def test_a_census_is_asked_for_from_outside(watcher: FakeWatcher) -> None:
     watcher.send("census 0.5")
     plimsoll.step()
     messages = watcher.all()
-    assert messages[0] == "step 2" and json.loads(messages[1])["objects"] > 0
+    assert messages[0] == "step 2" and json.loads(messages[1])["census"]["objects"] > 0
 
 
 def test_import_does_nothing(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 // plimsoll profile: `watch` that also looks inside, or the sites of a recorded run in another form.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/watch_flags.hpp"
 #include "report/profile_exports.hpp"
+#include "watch/census.hpp"
 
 namespace plimsoll::cli::profile_command {
 namespace {
@@ -31,10 +34,26 @@ void write_exports(const Exports& exports, const std::vector<std::string>& files
                      report::speedscope(stacks, std::filesystem::path(files[0]).filename().string()));
 }
 
+struct Census {
+  bool on = false;
+  std::string budget = "50ms";
+};
+
+void print_census(const Census& census, const WatchText& text) {
+  watch::CensusOptions options{
+      .pid = text.options.pid, .json = text.options.json, .roots = text.options.roots};
+  if (options.pid <= 0) fail_input("--census needs --pid P, the process to ask");
+  options.budget = parse_duration(census.budget);
+  if (!text.duration.empty()) options.patience = parse_duration(text.duration);
+  const std::string answer = watch::ask_census(options);
+  std::fputs(answer.c_str(), stdout);
+}
+
 Command command(
     42, "profile", "watch a program and say which lines of it hold the memory",
     "plimsoll profile -- python train.py\n"
     "  plimsoll profile --json --for 10m --out run.db -- ./server\n"
+    "  plimsoll profile --pid 4711 --census\n"
     "  plimsoll profile run.db --pprof out.pb.gz",
     [](Options& flags) {
       auto text = add_watch_flags(flags);
@@ -43,8 +62,14 @@ Command command(
       flags.value("--pprof", exports->pprof, "write the sites of a run file for pprof").wants("FILE");
       flags.value("--collapsed", exports->collapsed, "write them as collapsed stacks").wants("FILE");
       flags.value("--speedscope", exports->speedscope, "write them for speedscope").wants("FILE");
-      flags.run([text, exports] {
-        if (exports->any())
+      auto census = std::make_shared<Census>();
+      flags.flag("--census", census->on,
+                 "with --pid: ask a Python program that uses the package what lives in it");
+      flags.value("--budget", census->budget, "with --census: time it may take (default 50ms)").wants("TIME");
+      flags.run([text, exports, census] {
+        if (census->on)
+          print_census(*census, *text);
+        else if (exports->any())
           write_exports(*exports, text->options.command);
         else
           run_watch(*text);

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "platform/clock.hpp"
+#include "platform/descriptors.hpp"
 
 namespace plimsoll::platform {
 
@@ -72,6 +74,31 @@ int DatagramSocket::send(const Sender& to, std::string_view text) const {
   ssize_t put = sendto(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                        reinterpret_cast<const sockaddr*>(&to.address), to.length);
   return put < 0 ? errno : 0;
+}
+
+std::string ask_datagram(const std::string& path, std::string_view text, double seconds) {
+  const DatagramSocket own("answers");
+  DatagramSocket::Sender to, from;
+  to.address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof to.address.sun_path) fail_input("the socket path '{}' is too long", path);
+  std::memcpy(to.address.sun_path, path.c_str(), path.size() + 1);
+  to.length = sizeof to.address;
+  if (const int error = own.send(to, text))
+    fail_input("nobody answers at '{}' ({}); the program has ended or stopped listening", path,
+               std::strerror(error));
+  std::string answer(65536, '\0');
+  const double deadline = monotonic_seconds() + seconds;
+  for (double left = seconds; left > 0; left = deadline - monotonic_seconds()) {
+    Awaited waits[] = {{own.descriptor()}};
+    if (!wait_for(waits, left)) continue;
+    from.length = sizeof from.address;
+    const ssize_t got = recvfrom(own.descriptor(), answer.data(), answer.size(), 0,
+                                 reinterpret_cast<sockaddr*>(&from.address), &from.length);
+    if (got < 0 || path != from.address.sun_path) continue;
+    answer.resize(size_t(got));
+    return answer;
+  }
+  return {};
 }
 
 }  // namespace plimsoll::platform

@@ -46,4 +46,8 @@ class DatagramSocket {
   int descriptor_ = -1;
 };
 
+// Sends `text` to the socket at `path` and returns the answer of up to 64 KiB that comes from there; empty where none
+// does within `seconds`. InputError where nobody listens.
+std::string ask_datagram(const std::string& path, std::string_view text, double seconds);
+
 }  // namespace plimsoll::platform

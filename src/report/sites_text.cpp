@@ -48,10 +48,15 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
 std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence) {
   if (report.answer != diagnose::Answer::leak && report.answer != diagnose::Answer::undecided)
     return fmt::format("{}: {}", diagnose::answer_name(report.answer), escape(report.reason));
-  if (report.sites.empty() || report.sites.front().rate <= 0) return sentence;
+  const std::string line = growing_line(report);
+  if (line.empty()) return sentence;
+  return fmt::format("{} {:.0f} % of the growth is at {}", sentence, 100 * report.sites.front().share, line);
+}
+
+std::string growing_line(const diagnose::SiteReport& report) {
+  if (report.sites.empty() || report.sites.front().rate <= 0) return {};
   const diagnose::Site& site = report.sites.front();
-  return fmt::format("{} {:.0f} % of the growth is at {}{}{}", sentence, 100 * site.share,
-                     name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
+  return fmt::format("{}{}{}", name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
 }
 
 std::string sites_text(const diagnose::SiteReport& report) {

@@ -12,6 +12,8 @@ std::string sites_text(const diagnose::SiteReport& report);
 // What to say at the moment a leak is first seen: the sentence of the verdict and the line that grows fastest, or
 // why it need not be a leak.
 std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence);
+// The line that grows fastest, like "train.py:57 in train_step: out = model(batch)"; empty where none grows.
+std::string growing_line(const diagnose::SiteReport& report);
 // Adds "answer", "sites" and "memory".
 void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report);
 

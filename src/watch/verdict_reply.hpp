@@ -2,11 +2,11 @@
 #pragma once
 #include <string>
 
-#include "verdict/verdict.hpp"
+#include "verdict/judgement.hpp"
 
 namespace plimsoll::watch {
 
-// `current` is null before there is anything to judge; `memory` is what the tree holds now.
-std::string verdict_reply(const verdict::Verdict* current, uint64_t memory);
+// `memory` is what the tree holds now; `line` the line of source that grows, empty where it is not known.
+std::string verdict_reply(const verdict::Judgement& judgement, uint64_t memory, const std::string& line);
 
 }  // namespace plimsoll::watch

@@ -69,7 +69,9 @@ class Watch {
   uint64_t limit_bytes() const;
   void end_program();
   void end_by_force();
+  verdict::Options judging() const;
   diagnose::Judgement judge(double until);
+  std::string reply();
   int finish();
 
   WatchOptions options_;
@@ -235,7 +237,7 @@ void Watch::wait_until(double time) {
     if (!platform::wait_for(waits, std::min(left, 60.0))) continue;
     if (waits[1].ready)
       target_.socket()->drain([this](const observe::Recognised& event) { take(event); },
-                              [this] { return verdict_reply(judge_.current(), sampler_->latest().bytes); });
+                              [this] { return reply(); });
     if (output_) output_->advance(waits[2].ready, waits[3].ready);
     if (std::exchange(stepped_, false) && stop_ == Stop::none &&
         clock_.now() - last_sample_ >= early_sample * options_.interval)
@@ -290,14 +292,32 @@ uint64_t Watch::limit_bytes() const {
   return options_.limit ? options_.limit->of(applies) : applies;
 }
 
-diagnose::Judgement Watch::judge(double until) {
-  steps_.end(until);
+verdict::Options Watch::judging() const {
   verdict::Options judging;
   judging.limit_bytes = double(limit_bytes());
   judging.phases = steps_.phases();
   judging.steps = steps_.marks();
   judging.step_unit = steps_.unit();
   judging.first_epoch_end = steps_.first_epoch_end();
+  return judging;
+}
+
+// The verdict so far, for the program itself. Which process and which line it is takes longer to find: only of growth.
+std::string Watch::reply() {
+  verdict::Judgement now;
+  now.verdict.sentence = "There are too few samples to judge.";
+  if (judge_.current()) now.verdict = *judge_.current();
+  std::string line;
+  if (now.verdict.growing) {
+    now.culprit = judge_.judge(judging(), clock_.now()).culprit;
+    if (profiling_) line = report::growing_line(profiling_->report(now.verdict, clock_.now()));
+  }
+  return verdict_reply(now, sampler_->latest().bytes, line);
+}
+
+diagnose::Judgement Watch::judge(double until) {
+  steps_.end(until);
+  verdict::Options judging = this->judging();
   judging.ended = stop_ == Stop::ended;
   if (recorder_) {  // what a later judgement of the record needs to be the same
     if (judging.ended) recorder_->configuration("program_ended", "1");
