@@ -59,7 +59,8 @@ Growers::Growers() {
   next_.reserve(4096);
 }
 
-void Growers::see(const observe::Snapshot& snapshot) {
+void Growers::see(const observe::Snapshot& snapshot, double stood) {
+  const double time = snapshot.time - stood;
   next_.clear();
   size_t at = 0;
   for (const observe::Process& process : snapshot.processes) {
@@ -70,8 +71,8 @@ void Growers::see(const observe::Snapshot& snapshot) {
       next_.emplace_back().id = process.id;
     Life& life = next_.back();
     const uint64_t bytes = process.zombie() ? 0 : process.footprint();
-    if (life.stretches == 0) life.begin_at(snapshot.time, bytes, !begun_);
-    life.see(snapshot.time, bytes);
+    if (life.stretches == 0) life.begin_at(time, bytes, !begun_);
+    life.see(time, bytes);
   }
   lives_.swap(next_);
   begun_ = true;

@@ -13,7 +13,9 @@ namespace plimsoll::diagnose {
 class Growers {
  public:
   Growers();
-  void see(const observe::Snapshot& snapshot);
+  // `stood`: the seconds so far in which the tree was stopped. They are no part of a process's life: whoever grew
+  // until a pause is still the one that grows at its end.
+  void see(const observe::Snapshot& snapshot, double stood = 0);
   // The process responsible for the growth, except ended ones and those in `spared`; null if there is none.
   // Growth below `matter` bytes is none: then it is the largest.
   const observe::Process* grower(const observe::Snapshot& snapshot, uint64_t matter,

@@ -48,7 +48,7 @@ uint64_t Guard::margin(const Reading& reading) const {
 }
 
 Guard::Wanted Guard::by_use(const Reading& reading, const Lines& lines) const {
-  const double soon = double(reading.used) + rates_.fast() * policy_.reaction;
+  const double soon = double(reading.used) + rates_.fast() * (policy_.reaction + reading.late);
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn}) {
     const uint64_t line = lines.of(level);
     // A stop because a pause did not help holds until the pause would have ended.
@@ -150,6 +150,7 @@ Decision Guard::observe(const Reading& reading) {
   Decision decision;
   decision.before = level_;
   decision.limit = reading.limit, decision.used = reading.used;
+  decision.soon = reading.used + uint64_t(rates_.fast() * (policy_.reaction + reading.late));
   decision.lines = policy_.lines(reading.limit);
   Wanted wanted;
   if (reading.limit > 0) {
@@ -179,8 +180,8 @@ double Guard::next_poll(const Reading& reading, const Lines& lines) const {
   for (Level level : {Level::stop, Level::pause, Level::shrink, Level::warn})
     if (lines.of(level) > reading.used) next_line = double(lines.of(level));
   const double mild = std::clamp((next_line - double(reading.used)) / fill / 2, 0.05, 1.0);
-  // What is paused does not fill any more; others may.
-  const double least = level_ == Level::pause ? 0.01 : 0.001;
+  // What is paused does not fill any more, once a long system call has ended; others may.
+  const double least = level_ == Level::pause && now_ - entered_ > 0.1 ? 0.01 : 0.001;
   return std::clamp(0.4 * left, least, mild);
 }
 

@@ -22,6 +22,7 @@ struct Reading {
   uint64_t limit = 0;                 // bytes; 0: nothing is known, which is never a reason to act
   uint64_t used = 0;                  // of it, without what the kernel would give back (page cache)
   std::optional<uint64_t> room = {};  // the least bytes left of any limit: a small one fills sooner
+  double late = 0;                    // seconds it took to read it: growth meanwhile is not in `used`
   int source = 0;                     // which limit it is; growth is not carried from one to another
   // Percent of the last 10 s in which all tasks waited for memory; 0 where the kernel does not say.
   double pressure = 0;
@@ -42,7 +43,8 @@ struct Decision {
   double poll = 1;  // seconds until the next reading is wanted
   Lines lines;
   uint64_t limit = 0, used = 0;
-  double rate = 0;  // bytes per second by which the floor rises; 0 if it does not
+  uint64_t soon = 0;  // use when something can be done about it, at the rate of the last moments
+  double rate = 0;    // bytes per second by which the floor rises; 0 if it does not
   // Until the stop line at that rate; nullopt where use does not grow.
   std::optional<double> seconds_to_line, steps_to_line;
   std::array<char, 200> text{};  // why, for people

@@ -29,6 +29,8 @@ struct Process {
   uint64_t file = 0;
   bool pss_measured = false, pss_denied = false;
   uint64_t swap = 0;                       // proportional where known
+  uint64_t shmem = 0;                      // resident shared memory; read where asked for
+  uint64_t held = 0;                       // in files that are memory and not mapped, likewise
   uint64_t private_bytes = 0, shared = 0;  // as of the last reading
   int threads = 0;
   int descriptors = -1;  // -1: may not look
@@ -39,7 +41,7 @@ struct Process {
   bool stopped() const { return state == 'T' || state == 't'; }
   // What the process adds to the tree.
   uint64_t footprint() const {
-    return uint64_t(plimsoll::footprint(int64_t(owned), int64_t(rss), int64_t(swap)));
+    return uint64_t(plimsoll::footprint(int64_t(owned), int64_t(rss), int64_t(swap))) + held;
   }
 };
 

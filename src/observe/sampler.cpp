@@ -21,6 +21,7 @@ Sampler::Sampler(const proc::Files& files, ProcessTree tree, const SamplerOption
   for (auto* tracked : {&tracked_, &next_tracked_}) tracked->reserve(512);
   snapshot_.ended.reserve(512), candidates_.reserve(512);
   text_.reserve(8192);
+  if (options_.shared) held_files_ = std::make_unique<HeldFiles>(files);
   if (options_.gpu && options_.system) gpu_ = gpu::open_gpu();
 }
 
@@ -29,7 +30,8 @@ const Snapshot& Sampler::sample(double now) {
                      options_.pss_share * 60 + options_.first_credit);
   last_ = snapshot_.time = now;
   follow(now);
-  spend_budget(now);
+  near_ ? read_what_matters(now) : spend_budget(now);
+  if (held_files_) measure_held(now);
   if (options_.system) read_system(now);
   total();
   return snapshot_;
@@ -78,6 +80,8 @@ void Sampler::follow(double now) {
     snapshot_.ended.push_back(before[at++].id);
   }
   before.swap(next_processes_);
+  running_ = size_t(
+      std::count_if(before.begin(), before.end(), [](const Process& one) { return one.state == 'R'; }));
   tracked_.swap(next_tracked_);
 }
 
@@ -100,7 +104,34 @@ void Sampler::update(Process& process, Tracked& tracked, proc::Stat& stat) {
   process.rss = pages.resident_pages * proc::page_size();
   tracked.mapped = std::min(pages.shared_pages, pages.resident_pages) * proc::page_size();
   tracked.anonymous = process.rss - tracked.mapped;
+  constexpr uint64_t matter = 2 << 20;
+  if (options_.shared && difference(tracked.mapped, tracked.mapped_at_shmem) >= matter)
+    read_shared(process, tracked);
   estimate(process, tracked);
+}
+
+// Pages of shared memory count whole until PSS is read: they are most often the process's alone, unlike pages of files.
+void Sampler::read_shared(Process& process, Tracked& tracked) {
+  tracked.mapped_at_shmem = tracked.mapped;
+  process.shmem = 0;
+  if (!process.zombie() && files_.read(process.id.pid, "status", text_, 8192) == proc::Read::ok)
+    process.shmem = std::min(proc::parse_status(text_).shmem, tracked.mapped);
+}
+
+void Sampler::measure_held(double now) {
+  if (files_.read("meminfo", text_, 8192) != proc::Read::ok) return;
+  const auto info = proc::parse_meminfo(text_);
+  if (!info) return;
+  constexpr uint64_t matter = 1 << 20;
+  const bool moved = difference(info->shmem, shmem_then_) >= matter ||
+                     (writes_files_ && processes_then_ != snapshot_.processes.size());
+  if (!moved) writes_files_ = writes_files_ && now - held_then_ < 0.1;
+  if (!moved || now - held_then_ < 4 * held_cost_) return;
+  const double before = spent();
+  writes_files_ =
+      held_files_->measure(snapshot_.processes, [this](const Process& one) { return !may_block(one); });
+  held_cost_ = spent() - before;
+  held_then_ = now, shmem_then_ = info->shmem, processes_then_ = snapshot_.processes.size();
 }
 
 void Sampler::estimate(Process& process, const Tracked& tracked) const {
@@ -108,21 +139,29 @@ void Sampler::estimate(Process& process, const Tracked& tracked) const {
   if (process.zombie()) {
     process.owned = process.file = process.swap = process.private_bytes = process.shared = 0;
   } else if (process.pss_denied) {
-    process.owned = tracked.anonymous;
+    process.owned = tracked.anonymous + process.shmem;
     process.file = tracked.mapped;
   } else if (!last.taken) {
     // A fork begins with all pages of its parent and no fault of its own: what it has faulted in bounds what
     // is its own.
-    process.owned = std::min(tracked.anonymous, tracked.faults * proc::page_size());
+    process.owned = std::min(tracked.anonymous + process.shmem, tracked.faults * proc::page_size());
     process.file = 0;
   } else {
-    const double mapped = double(tracked.mapped) - double(last.mapped);
-    const double owned =
-        double(last.owned) + (double(tracked.anonymous) - double(last.anonymous)) + last.owned_share * mapped;
+    const double shmem = double(process.shmem) - double(last.shmem);
+    const double mapped = double(tracked.mapped) - double(last.mapped) - shmem;
+    const double owned = double(last.owned) + (double(tracked.anonymous) - double(last.anonymous)) + shmem +
+                         last.owned_share * mapped;
     process.owned = uint64_t(std::clamp(owned, 0.0, double(process.rss)));
     process.file =
         uint64_t(std::clamp(double(last.file) + last.file_share * mapped, 0.0, double(tracked.mapped)));
   }
+}
+
+// Reading PSS waits for the process's memory lock. Its holder may be any of its threads, in line for a processor behind
+// the rest of a large tree: in a fork storm such a wait took 0.6 s, which a guard does not have.
+bool Sampler::may_block(const Process& process) const {
+  constexpr size_t crowd = 4;
+  return options_.shared && process.state == 'R' && running_ > crowd;
 }
 
 double Sampler::urgency(const Process& process, const Tracked& tracked, double now) const {
@@ -157,12 +196,39 @@ void Sampler::spend_budget(double now) {
     if (credit_ <= 0 && !exactly_) return;  // the last reading may overdraw: later ticks pay it back
     // A fresh fork holds half of what its parent shares with it. Until it is read too, the parent's last
     // reading is the better one, or that half would be missing from the sum.
+    if (may_block(snapshot_.processes[i])) continue;
     if (tracked_[i].reading.taken && !exactly_ && has_unread_child(snapshot_.processes[i])) continue;
     double before = spent();
     read_details(snapshot_.processes[i], tracked_[i], now);
     double cost = spent() - before;
     tracked_[i].reading.cost = cost;
     credit_ -= cost;
+  }
+}
+
+// Bytes by which the estimate may be off.
+double Sampler::uncertain(const Process& process, const Tracked& tracked) const {
+  if (process.zombie() || process.pss_denied || may_block(process)) return 0;
+  const Reading& last = tracked.reading;
+  if (!last.taken) return double(tracked.anonymous - std::min(tracked.anonymous, process.owned));
+  return double(difference(process.shmem, last.shmem)) +
+         std::min(others_moved(tracked), double(process.shared));
+}
+
+void Sampler::read_what_matters(double now) {
+  constexpr double matter = 1e6, most_seconds = 0.005;
+  candidates_.clear();
+  for (size_t i = 0; i < tracked_.size(); ++i)
+    if (const double bytes = uncertain(snapshot_.processes[i], tracked_[i]);
+        bytes >= matter && now - tracked_[i].reading.time >= 4 * tracked_[i].reading.cost)
+      candidates_.emplace_back(bytes, i);
+  std::sort(candidates_.rbegin(), candidates_.rend());
+  const double began = spent();
+  for (auto [bytes, i] : candidates_) {
+    const double before = spent();
+    if (before - began >= most_seconds) return;
+    read_details(snapshot_.processes[i], tracked_[i], now);
+    tracked_[i].reading.cost = spent() - before;
   }
 }
 
@@ -182,6 +248,7 @@ void Sampler::read_details(Process& process, Tracked& tracked, double now) {
   reading.others_moved = moved_ - tracked.moved;
   reading.anonymous = tracked.anonymous;
   reading.mapped = tracked.mapped;
+  reading.shmem = process.shmem;
   if (result == proc::Read::ok) {
     process.pss_denied = false;
     process.pss_measured = reading.taken = true;
@@ -235,6 +302,10 @@ void Sampler::total() {
   snapshot_.bytes = snapshot_.file = snapshot_.rss = snapshot_.swap = snapshot_.private_bytes =
       snapshot_.shared = snapshot_.gpu = 0;
   snapshot_.denied = 0;
+  uncertain_ = 0;
+  if (options_.shared)
+    for (size_t i = 0; i < tracked_.size(); ++i)
+      uncertain_ += uint64_t(uncertain(snapshot_.processes[i], tracked_[i]));
   snapshot_.pss_measured = true;
   for (const Process& process : snapshot_.processes) {
     snapshot_.bytes += process.footprint();

@@ -1,5 +1,7 @@
 #include "platform/cgroup.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 
@@ -34,30 +36,23 @@ std::string mounted_at(const proc::Roots& roots, const std::string& point) {
 // The group's folder relative to the mount. Inside a container the mount shows only a part of the hierarchy:
 // its root is cut off, and a path outside of it (a cgroup namespace shows "/..") means the mount itself is
 // all we can see.
-std::string relative_path(const std::string& path, const std::string& mount_root) {
-  if (path.find("..") != std::string::npos) return "";
+std::string_view relative_path(std::string_view path, std::string_view mount_root) {
+  if (path.find("..") != path.npos) return "";
   if (mount_root == "/") return path == "/" ? "" : path;
-  if (path.compare(0, mount_root.size(), mount_root) == 0 &&
-      (path.size() == mount_root.size() || path[mount_root.size()] == '/'))
+  if (path.starts_with(mount_root) && (path.size() == mount_root.size() || path[mount_root.size()] == '/'))
     return path.substr(mount_root.size());
   return "";
 }
 
 }  // namespace
 
-std::vector<Membership> parse_membership(std::string_view content) {
-  std::vector<Membership> groups;
-  while (!content.empty()) {
-    std::string_view line = text::next_line(content);
-    size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string_view::npos || second == std::string_view::npos) continue;
-    auto hierarchy = text::number<int>(line.substr(0, first));
-    std::string_view path = line.substr(second + 1);
-    if (!hierarchy || path.empty() || path[0] != '/') continue;
-    groups.push_back(
-        {*hierarchy, std::string(line.substr(first + 1, second - first - 1)), std::string(path)});
-  }
-  return groups;
+std::optional<Membership> parse_membership(std::string_view line) {
+  const size_t first = line.find(':'), second = line.find(':', first + 1);
+  if (first == line.npos || second == line.npos) return std::nullopt;
+  const auto hierarchy = text::number<int>(line.substr(0, first));
+  const std::string_view path = line.substr(second + 1);
+  if (!hierarchy || path.empty() || path[0] != '/') return std::nullopt;
+  return Membership{*hierarchy, line.substr(first + 1, second - first - 1), path};
 }
 
 std::optional<uint64_t> parse_limit(std::string_view content) {
@@ -74,30 +69,52 @@ std::optional<uint64_t> parse_stat_value(std::string_view content, std::string_v
   return std::nullopt;
 }
 
-std::vector<Group> groups_of(const proc::Files& files, int pid) {
-  std::vector<Group> found;
+std::vector<Hierarchy> hierarchies(const proc::Files& files, int pid) {
+  std::vector<Hierarchy> found;
   std::string text;
-  if (files.read(pid, "cgroup", text) != proc::Read::ok) return found;
-  const auto memberships = parse_membership(text);
   if (files.read(pid, "mountinfo", text, 1 << 20) != proc::Read::ok &&
       files.read("self/mountinfo", text, 1 << 20) != proc::Read::ok)
     return found;
   for (const proc::Mount& mount : proc::parse_mountinfo(text)) {
-    int version = mount.type == "cgroup2"                                    ? 2
-                  : mount.type == "cgroup" && lists(mount.options, "memory") ? 1
-                                                                             : 0;
-    if (version == 0) continue;
-    for (const Membership& membership : memberships) {
-      if (version == 2 ? membership.hierarchy != 0 : !lists(membership.controllers, "memory")) continue;
-      const std::string base = mounted_at(files.roots(), mount.point);
-      std::string relative = relative_path(membership.path, mount.root);
+    const int version = mount.type == "cgroup2"                                    ? 2
+                        : mount.type == "cgroup" && lists(mount.options, "memory") ? 1
+                                                                                   : 0;
+    if (version > 0) found.push_back({mounted_at(files.roots(), mount.point), mount.root, version});
+  }
+  return found;
+}
+
+void each_group(const std::vector<Hierarchy>& hierarchies, std::string_view memberships,
+                const EachGroup& each) {
+  std::array<char, longest_folder> folder;
+  for (const Hierarchy& hierarchy : hierarchies) {
+    std::string_view lines = memberships;
+    while (!lines.empty()) {
+      const auto membership = parse_membership(text::next_line(lines));
+      if (!membership) continue;
+      if (hierarchy.version == 2 ? membership->hierarchy != 0 : !lists(membership->controllers, "memory"))
+        continue;
+      std::string_view relative = relative_path(membership->path, hierarchy.root);
+      const size_t base = hierarchy.folder.size();
+      if (base + relative.size() > folder.size()) continue;
+      std::copy(hierarchy.folder.begin(), hierarchy.folder.end(), folder.begin());
+      std::copy(relative.begin(), relative.end(), folder.begin() + ptrdiff_t(base));
       for (bool leaf = true;; leaf = false) {
-        found.push_back({base + relative, version, leaf});
+        each({folder.data(), base + relative.size()}, hierarchy.version, leaf);
         if (relative.empty()) break;
-        relative.resize(relative.rfind('/'));
+        relative = relative.substr(0, relative.rfind('/'));
       }
     }
   }
+}
+
+std::vector<Group> groups_of(const proc::Files& files, int pid) {
+  std::vector<Group> found;
+  std::string text;
+  if (files.read(pid, "cgroup", text) != proc::Read::ok) return found;
+  each_group(hierarchies(files, pid), text, [&](std::string_view folder, int version, bool leaf) {
+    found.push_back({std::string(folder), version, leaf});
+  });
   return found;
 }
 

@@ -2,6 +2,7 @@
 // namespaces, containers without control group files.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,9 +15,9 @@ namespace plimsoll::cgroup {
 // One line of /proc/PID/cgroup.
 struct Membership {
   int hierarchy = 0;  // 0 is version 2
-  std::string controllers, path;
+  std::string_view controllers, path;
 };
-std::vector<Membership> parse_membership(std::string_view text);
+std::optional<Membership> parse_membership(std::string_view line);  // nullopt where it is none
 
 // From here on a number of bytes means "no limit".
 inline constexpr uint64_t unlimited = uint64_t(1) << 60;
@@ -25,6 +26,22 @@ inline constexpr uint64_t unlimited = uint64_t(1) << 60;
 std::optional<uint64_t> parse_limit(std::string_view text);
 // The value of "key value" lines as in memory.stat.
 std::optional<uint64_t> parse_stat_value(std::string_view text, std::string_view key);
+
+// A mounted hierarchy of control groups that counts memory.
+struct Hierarchy {
+  std::string folder;  // where it is mounted
+  std::string root;    // the part of it that the mount shows
+  int version = 0;
+};
+// As `pid` sees them, or this process where that one is gone.
+std::vector<Hierarchy> hierarchies(const proc::Files& files, int pid);
+
+// The groups that count the memory of a process with this /proc/PID/cgroup, innermost first. Allocates nothing;
+// `folder` is valid during the call.
+inline constexpr size_t longest_folder = 511;  // groups with a longer path are left out
+using EachGroup = std::function<void(std::string_view folder, int version, bool leaf)>;
+void each_group(const std::vector<Hierarchy>& hierarchies, std::string_view memberships,
+                const EachGroup& each);
 
 // One group that counts a process's memory.
 struct Group {

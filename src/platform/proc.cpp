@@ -147,6 +147,13 @@ int Files::descriptors(int pid) const {
   return count;
 }
 
+int Files::newest_pid() const {
+  if (read("loadavg", buffer_, 256) != Read::ok) return 0;
+  std::string_view line(buffer_), last;
+  for (std::string_view word; !(word = text::next_word(line)).empty();) last = word;
+  return text::number<int>(last).value_or(0);
+}
+
 bool Files::hides_processes() const {
   std::string text;
   if (read("self/mountinfo", text, 1 << 20) != Read::ok) return false;

@@ -41,7 +41,7 @@ struct Statm {
 std::optional<Statm> parse_statm(std::string_view text);
 
 struct Status {
-  uint64_t resident = 0, swap = 0;  // bytes
+  uint64_t resident = 0, swap = 0, shmem = 0;  // bytes
   int user = -1, threads = 0;
   uint64_t ignored_signals = 0;  // bit n-1 for signal n
 };
@@ -57,12 +57,19 @@ struct Smaps {
 };
 std::optional<Smaps> parse_smaps(std::string_view text);  // nullopt where no Pss line was seen
 
+// The file behind a mapping, from its first line in smaps or maps; nullopt for other lines, zeros where there is none.
+struct Mapping {
+  uint64_t device = 0, inode = 0;
+};
+std::optional<Mapping> parse_mapping(std::string_view line);
+
 std::vector<std::string> parse_cmdline(std::string_view text);
 // File names without folders mapped by a process, each once, in order of appearance.
 void add_mapped_library(std::string_view maps_line, std::vector<std::string>& libraries);
 
 struct MemoryInfo {
   uint64_t total = 0, available = 0, free = 0, swap_total = 0, swap_free = 0;  // bytes
+  uint64_t shmem = 0;  // shared memory, tmpfs and memfd of everybody
 };
 std::optional<MemoryInfo> parse_meminfo(std::string_view text);
 
@@ -95,6 +102,8 @@ class Files {
   Read smaps(int pid, Smaps& sum) const;
   // Open descriptors; -1 where we may not look.
   int descriptors(int pid) const;
+  // The pid given out last: while it stays, no process or thread was started. 0 where the kernel does not say.
+  int newest_pid() const;
   // Whether the mount hides processes of other users (hidepid).
   bool hides_processes() const;
 

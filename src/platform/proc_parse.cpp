@@ -1,4 +1,6 @@
 // The pure part of proc.hpp: parses text. Everything here is fuzzed.
+#include <sys/sysmacros.h>
+
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -89,6 +91,7 @@ Status parse_status(std::string_view content) {
     std::string_view line = next_line(content);
     if (auto value = kilobytes(line, "VmRSS:")) status.resident = *value;
     if (auto value = kilobytes(line, "VmSwap:")) status.swap = *value;
+    if (auto value = kilobytes(line, "RssShmem:")) status.shmem = *value;
     auto word_after = [&](std::string_view key) {
       std::string_view rest = line.substr(key.size());
       return next_word(rest);
@@ -124,6 +127,22 @@ std::optional<Smaps> parse_smaps(std::string_view content) {
   return seen ? std::optional(sum) : std::nullopt;
 }
 
+std::optional<Mapping> parse_mapping(std::string_view line) {
+  // address perms offset major:minor inode: the address is two hexadecimal numbers, the device likewise.
+  std::string_view address = next_word(line);
+  const size_t dash = address.find('-');
+  if (dash == address.npos || !number<uint64_t>(address.substr(0, dash), 16)) return std::nullopt;
+  next_word(line), next_word(line);
+  const std::string_view device = next_word(line);
+  const size_t colon = device.find(':');
+  if (colon == device.npos) return std::nullopt;
+  const auto major = number<unsigned>(device.substr(0, colon), 16),
+             minor = number<unsigned>(device.substr(colon + 1), 16);
+  const auto inode = number<uint64_t>(next_word(line));
+  if (!major || !minor || !inode) return std::nullopt;
+  return Mapping{makedev(*major, *minor), *inode};
+}
+
 std::vector<std::string> parse_cmdline(std::string_view content) {
   std::vector<std::string> arguments;
   while (!content.empty() && content.back() == '\0') content.remove_suffix(1);
@@ -156,6 +175,7 @@ std::optional<MemoryInfo> parse_meminfo(std::string_view content) {
     if (auto value = kilobytes(line, "MemTotal:")) info.total = *value;
     if (auto value = kilobytes(line, "MemFree:")) info.free = *value;
     if (auto value = kilobytes(line, "MemAvailable:")) info.available = *value, available = true;
+    if (auto value = kilobytes(line, "Shmem:")) info.shmem = *value;
     if (auto value = kilobytes(line, "SwapTotal:")) info.swap_total = *value;
     if (auto value = kilobytes(line, "SwapFree:")) info.swap_free = *value;
     if (auto value = kilobytes(line, "Buffers:")) reclaimable = text::add_saturating(reclaimable, *value);

@@ -25,6 +25,10 @@ namespace {
 using guard::Decision;
 using guard::Level;
 
+// Seconds between looks for new processes and for processes that have moved to another control group: each is a
+// handful of system calls, and at 2 GB per second 100 MB are filled in between.
+constexpr double between_looks = 0.05;
+
 // Readers are shown the record: where none is kept, one in a temporary folder.
 GuardOptions with_record(GuardOptions options) {
   if (options.out.empty() && options.serve.wanted) options.out = live::temporary_record().string();
@@ -39,6 +43,8 @@ class Guarding {
  private:
   void launch();
   void sample_tree(double time);
+  void look_around(double time);
+  void judge(double time);
   void record_tree(double time);
   void act(double time, const Decision& decision);
   void tell(double time, const Decision& decision);
@@ -66,7 +72,9 @@ class Guarding {
   const observe::Snapshot* tree_ = nullptr;
   GuardSummary summary_;
   uint64_t allocations_before_ = 0;
-  double next_tree_ = 0, next_row_ = 0;
+  double next_tree_ = 0, next_look_ = 0, next_reading_ = 0, next_row_ = 0;
+  double sampled_ = 0;  // seconds the last sample of the tree took
+  int newest_pid_ = 0;
   bool ended_ = false, interrupted_ = false, leave_ = false, child_changed_ = false;
 };
 
@@ -93,9 +101,12 @@ Guarding::Guarding(const GuardOptions& options)
   const int root = target_.root();
   sampler_ = std::make_unique<observe::Sampler>(
       target_.files(), observe::ProcessTree(target_.files(), root, target_.child() != nullptr),
-      observe::SamplerOptions{.system = false, .arguments = false});
-  actor_ = std::make_unique<TreeActor>(target_.files(), *sampler_, log_,
-                                       TreeActor::Options{options_.grace, options_.dry_run});
+      observe::SamplerOptions{.system = false, .shared = true, .arguments = false});
+  actor_ = std::make_unique<TreeActor>(
+      target_.files(), *sampler_, log_,
+      TreeActor::Options{.grace = options_.grace, .dry_run = options_.dry_run, .matters = [this](int pid) {
+                           return limits_->applies(pid);
+                         }});
   limits_ = std::make_unique<LimitReader>(target_.files(), root, options_.policy.max_memory);
   if (RunRecord* record = log_.record()) {
     record->configuration("command",
@@ -115,10 +126,23 @@ void Guarding::launch() {
 
 void Guarding::sample_tree(double time) {
   tree_ = &sampler_->sample(time);
+  // From the warning on, or nearly.
+  const double line = limits_ ? double(limits_->own_line()) : 0;
+  sampler_->near(line > 0 && double(tree_->bytes + sampler_->uncertain()) > 0.6 * line);
+  sampled_ = clock_.now() - time;
   actor_->see(*tree_);
   summary_.peak_tree = std::max(summary_.peak_tree, tree_->bytes);
   ended_ = target_.ended(*tree_);
   if (log_.record() && time >= next_row_) record_tree(time);
+}
+
+// A process that has just been started, or has moved to another group, may have a limit of its own.
+void Guarding::look_around(double time) {
+  next_look_ = time + between_looks;
+  const int newest = target_.files().newest_pid();
+  if (newest != newest_pid_ || newest == 0) sample_tree(time);
+  newest_pid_ = newest;
+  if (limits_->look(*tree_)) next_reading_ = time;
 }
 
 void Guarding::record_tree(double time) {
@@ -162,7 +186,10 @@ void Guarding::act(double time, const Decision& decision) {
   }
   if (decision.act || decision.changed) tell(time, decision);
   shrink_.advance(time, decision);
+  const bool stood = actor_->busy();
   actor_->advance(time, decision);
+  // What goes on after standing still grows from now on: the time before says nothing about how fast.
+  if (stood && !actor_->busy()) guard_.changed_on_purpose();
 }
 
 void Guarding::listen() {
@@ -200,7 +227,8 @@ void Guarding::take_signals() {
 void Guarding::wait(double seconds) {
   platform::Awaited waits[] = {{signals_.descriptor()},
                                {target_.socket() ? target_.socket()->descriptor() : -1}};
-  if (!platform::wait_for(waits, seconds)) return;
+  if (!platform::wait_for(waits, std::max(0.0, seconds))) return;
+  next_reading_ = 0;
   if (waits[1].ready) listen();
   if (waits[0].ready) take_signals();
 }
@@ -232,6 +260,22 @@ int Guarding::finish() {
   return target_.exit_code().value_or(int(Exit::interrupted));
 }
 
+void Guarding::judge(double time) {
+  guard::Reading reading = limits_->read(time, *tree_);
+  reading.steps_per_second = steps_.rate();
+  reading.late = 2 * (clock_.now() - time);  // to stop a tree takes about as long as to look at it
+  const Decision decision = guard_.observe(reading);
+  act(time, decision);
+  double poll = actor_->busy() ? std::min(decision.poll, 0.02) : decision.poll;
+  if (limits_->own_line() && sampler_->writes_files()) poll = std::min(poll, 0.002);
+  const double between =
+      limits_->own_line() ? std::max({poll, 0.002, 2 * sampled_}) : std::clamp(10 * poll, 0.05, 1.0);
+  next_tree_ = std::min(std::max(next_tree_, time), time + between);
+  if (next_tree_ <= time) next_tree_ = time + between;
+  next_reading_ = time + poll;
+  if (++summary_.readings == 1) allocations_before_ = allocations();
+}
+
 int Guarding::run() {
   while (!leave_) {
     const double time = clock_.now();
@@ -241,17 +285,10 @@ int Guarding::run() {
       sample_tree(time);
       child_changed_ = false;
     }
+    if (time >= next_look_) look_around(time);
     if (ended_ || (interrupted_ && target_.exit_code())) break;
-    guard::Reading reading = limits_->read(time, tree_->bytes);
-    reading.steps_per_second = steps_.rate();
-    const Decision decision = guard_.observe(reading);
-    act(time, decision);
-    const double poll = actor_->busy() ? std::min(decision.poll, 0.02) : decision.poll;
-    const double between = limits_->own_line() ? std::max(poll, 0.01) : std::clamp(10 * poll, 0.05, 1.0);
-    next_tree_ = std::min(std::max(next_tree_, time), time + between);
-    if (next_tree_ <= time) next_tree_ = time + between;
-    if (++summary_.readings == 1) allocations_before_ = allocations();
-    wait(poll);
+    if (time >= next_reading_) judge(time);
+    wait(std::min(next_reading_, next_look_) - clock_.now());
   }
   return finish();
 }

@@ -10,7 +10,9 @@ namespace plimsoll::watch {
 namespace {
 
 constexpr double between_passes = 0.05;  // seconds, while a pause lasts
-constexpr double settling_time = 1;      // for the kernel to take back what the ended one held
+constexpr double settling_time = 1;      // at most, for the kernel to take back what the ended one held
+constexpr double before_parents = 0.5;   // that the one asked to end has before its parents go on, too
+constexpr double reading_time = 0.02;    // once it has, for the next reading of the tree to show it
 constexpr double between_choices = 10;   // when no process could be stopped
 
 // A name that cannot move the cursor of whoever reads it, without allocating.
@@ -26,10 +28,14 @@ std::array<char, 24> printable(std::string_view name) {
 TreeActor::TreeActor(const proc::Files& files, observe::Sampler& sampler, ActionLog& log,
                      const Options& options)
     : files_(files), sampler_(sampler), log_(log), options_(options), pause_(files, sampler.tree()) {
-  spared_.reserve(1024);
+  denied_.reserve(1024), spared_.reserve(4096);
 }
 
-void TreeActor::see(const observe::Snapshot& snapshot) { growers_.see(snapshot); }
+void TreeActor::see(const observe::Snapshot& snapshot) {
+  if (pause_.active()) stood_ += snapshot.time - seen_;
+  seen_ = snapshot.time;
+  growers_.see(snapshot, stood_);
+}
 
 void TreeActor::freeze() {
   if (may_freeze_ && !options_.dry_run) pause_.stop_all();
@@ -85,10 +91,14 @@ void TreeActor::stop(double now, const guard::Decision& decision) {
   choose(now, decision);
 }
 
-// Everybody stands still; the one that grows is asked to end and, with its family, let go on so that it can.
+// Everybody stands still; the one that grows is asked to end and, with its children, let go on so that it can.
 void TreeActor::choose(double now, const guard::Decision& decision) {
   const observe::Snapshot& snapshot = sampler_.sample(now);
-  growers_.see(snapshot);
+  see(snapshot);
+  spared_ = denied_;
+  for (const observe::Process& process : snapshot.processes)
+    if (spared_.size() < spared_.capacity() && !options_.matters(process.id.pid))
+      spared_.push_back(process.id);
   const observe::Process* process = growers_.grower(snapshot, decision.limit / 100, spared_);
   phase_ = Phase::none;
   next_choice_ = now + between_choices;
@@ -109,17 +119,17 @@ void TreeActor::choose(double now, const guard::Decision& decision) {
     log_.effect(action_, now,
                 error == EPERM ? "not done: it belongs to another user; run as that user or as root"
                                : "not done: it has already ended");
-    if (error == EPERM && spared_.size() < spared_.capacity()) spared_.push_back(victim_);
+    if (error == EPERM && denied_.size() < denied_.capacity()) denied_.push_back(victim_);
     pause_.continue_all();
     next_choice_ = now + (error == EPERM ? 1 : 0);
     return;
   }
   stopped_any_ = true;
-  killed_ = false;
+  killed_ = parents_go_on_ = false;
   used_then_ = decision.used, limit_then_ = decision.limit;
   asked_ = now;
   phase_ = Phase::grace;
-  pause_.continue_family(victim_);
+  pause_.continue_children(victim_);
 }
 
 bool TreeActor::victim_ended() const {
@@ -127,8 +137,15 @@ bool TreeActor::victim_ended() const {
   return !stat || stat->id != victim_ || stat->state == 'Z' || stat->state == 'X' || stat->exiting;
 }
 
+// A zombie holds no memory any more; one that is exiting may.
+bool TreeActor::victim_gone() const {
+  auto stat = files_.stat(victim_.pid);
+  return !stat || stat->id != victim_ || stat->state == 'Z' || stat->state == 'X';
+}
+
 void TreeActor::watch_grace(double now, const guard::Decision& decision) {
   if (victim_ended()) {
+    freeze();  // its parents and children went on with it
     phase_ = Phase::settling;
     settled_ = now;
     return;
@@ -139,6 +156,11 @@ void TreeActor::watch_grace(double now, const guard::Decision& decision) {
   const uint64_t last_line = decision.lines.stop + (used_then_ < decision.lines.stop ? 0 : above / 2);
   const bool late = now - asked_ >= options_.grace;
   const bool grows = decision.used >= last_line && decision.used > used_then_;
+  // One that needs its parents to end gets them, but not at once: a parent may be what starts those that grow.
+  if (!parents_go_on_ && now - asked_ >= before_parents) {
+    parents_go_on_ = true;
+    pause_.continue_parents(victim_);
+  }
   if (killed_ || (!late && !grows)) return;
   killed_ = true;
   platform::send_signal(files_, victim_, SIGKILL);
@@ -154,7 +176,7 @@ void TreeActor::watch_grace(double now, const guard::Decision& decision) {
 
 void TreeActor::settle(double now, const guard::Decision& decision) {
   const bool relieved = decision.used < decision.lines.pause;
-  if (!relieved && now - settled_ < settling_time) return;
+  if (!relieved && now - settled_ < (victim_gone() ? reading_time : settling_time)) return;
   std::array<char, 160> text;
   if (decision.limit == limit_then_)
     write_to(text, "process {} ended after {}, {} freed", victim_.pid, format_duration(settled_ - asked_),
@@ -175,7 +197,7 @@ void TreeActor::advance(double now, const guard::Decision& decision) {
     watch_grace(now, decision);
   else if (phase_ == Phase::settling)
     settle(now, decision);
-  else if (decision.level == guard::Level::stop && decision.used >= decision.lines.stop)
+  else if (decision.level == guard::Level::stop && decision.soon >= decision.lines.stop)
     stop(now, decision);
   else if (paused_ && !options_.dry_run && now >= next_pass_) {
     pause_.stop_all();

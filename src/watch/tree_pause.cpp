@@ -91,15 +91,17 @@ void TreePause::continue_all() {
   }
 }
 
-void TreePause::continue_family(const proc::ProcessId& id) {
+void TreePause::continue_if(const proc::ProcessId& id, bool parents) {
   const auto& members = tree_.scan();
   for (size_t i = list_.size(); i-- > 0;) {
     const proc::ProcessId other = list_[i];
-    if (other != id && !descends(id.pid, other.pid, members) && !descends(other.pid, id.pid, members))
-      continue;
+    if (parents ? !descends(id.pid, other.pid, members) : !descends(other.pid, id.pid, members)) continue;
     platform::send_signal(files_, other, SIGCONT);
     list_.remove(other);
   }
 }
+
+void TreePause::continue_children(const proc::ProcessId& id) { continue_if(id, false); }
+void TreePause::continue_parents(const proc::ProcessId& id) { continue_if(id, true); }
 
 }  // namespace plimsoll::watch

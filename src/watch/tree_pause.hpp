@@ -25,8 +25,9 @@ class TreePause {
   void continue_all();
   // Errno codes as send_signal gives them.
   int stop(const proc::ProcessId& id);
-  // This one, its parents and all that descends from it.
-  void continue_family(const proc::ProcessId& id);
+  // This one and all that descends from it.
+  void continue_children(const proc::ProcessId& id);
+  void continue_parents(const proc::ProcessId& id);
 
   bool active() const { return list_.size() > 0; }
   int watcher() const { return list_.watcher(); }
@@ -34,6 +35,7 @@ class TreePause {
  private:
   bool pass(Result& result);
   int depth(const proc::Stat& stat, const std::vector<proc::Stat>& members) const;
+  void continue_if(const proc::ProcessId& id, bool parents);
   bool descends(int pid, int from, const std::vector<proc::Stat>& members) const;
 
   const proc::Files& files_;

@@ -38,6 +38,14 @@ class Group:
         name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
         return int((self.path / name).read_text())
 
+    def peak(self):
+        """The most it has ever used; version 2 keeps it since Linux 5.19."""
+        return int((self.path / ("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak")).read_text())
+
+    def kernel_peak(self):
+        """The most that page tables, stacks and the like took, which no process's footprint contains; 0 with version 2."""
+        return int((self.path / "memory.kmem.max_usage_in_bytes").read_text()) if self.version == 1 else 0
+
     def members(self):
         return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
 

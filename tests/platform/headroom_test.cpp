@@ -1,5 +1,6 @@
 #include "platform/headroom.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "platform/allocations.hpp"
@@ -91,6 +92,48 @@ TEST(Headroom, UnlimitedGroupsAndThoseWithoutFiles) {
   // A parent outside of what is mounted here shows in the group's own statistics.
   fake.write("cgroup/memory/x/memory.stat", "hierarchical_memory_limit 16000000000\ntotal_inactive_file 0\n");
   EXPECT_EQ(fake.read().limit, 16000000000u);
+}
+
+TEST(Headroom, FollowsProcessesFromGroupToGroup) {
+  Fixture fake;
+  fake.write("proc/7/cgroup", "4:memory:/wide\n");
+  fake.write("proc/7/mountinfo", v1_mount);
+  for (auto [name, limit] : {std::pair("wide", "9000000000\n"), std::pair("tight", "1000000000\n")}) {
+    fake.write(std::string("cgroup/memory/") + name + "/memory.limit_in_bytes", limit);
+    fake.write(std::string("cgroup/memory/") + name + "/memory.usage_in_bytes", "900000000\n");
+  }
+  proc::Files files(fake.roots());
+  Headroom headroom(files, 7);
+  EXPECT_EQ(headroom.read().limit, 16000000ull * 1024) << "the machine is fuller";
+  // A child in another group: the tightest counts, and the process that is in it is the one to stop.
+  fake.write("proc/8/cgroup", "4:memory:/tight\n");
+  const uint64_t before = allocations();
+  const bool moved = headroom.see(files, 7), found = headroom.see(files, 8);
+  headroom.forget_unseen();
+  const auto state = headroom.read();
+  EXPECT_EQ(allocations(), before);
+  EXPECT_FALSE(moved);
+  EXPECT_TRUE(found);
+  EXPECT_EQ(state.limit, 1000000000u);
+  EXPECT_TRUE(headroom.applies(files, state.source, 8));
+  EXPECT_FALSE(headroom.applies(files, state.source, 7));
+  EXPECT_TRUE(headroom.applies(files, 0, 7)) << "the machine counts everybody";
+  // A round in which nothing could be read forgets nothing; one without the child forgets its group.
+  headroom.see(files, 99);
+  headroom.forget_unseen();
+  EXPECT_EQ(headroom.read().limit, 1000000000u);
+  headroom.see(files, 7);
+  headroom.forget_unseen();
+  EXPECT_EQ(headroom.read().limit, 16000000ull * 1024);
+}
+
+TEST(Headroom, AProcessThatIsGoneLeavesTheGroupOfThisOne) {
+  Fixture fake;
+  fake.write(fmt::format("proc/{}/cgroup", getpid()), "4:memory:/tight\n");
+  fake.write("proc/self/mountinfo", v1_mount);
+  fake.write("cgroup/memory/tight/memory.limit_in_bytes", "1000000000\n");
+  fake.write("cgroup/memory/tight/memory.usage_in_bytes", "900000000\n");
+  EXPECT_EQ(fake.read().limit, 1000000000u);
 }
 
 TEST(Headroom, ReadingAllocatesNothing) {
