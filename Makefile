@@ -43,6 +43,7 @@ train: build
 # The program and everything that tests it.
 all: build
 	@bash scripts/install-deps.sh test
+	@bash scripts/python-tools.sh
 	@$(CMAKE) --preset release -DPLIMSOLL_BY_ROOM=$(BY_ROOM) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 

@@ -12,7 +12,7 @@ case "${1:-}" in
   "") ;;
   bench) optional+=("${products[@]}" python3) ;;
   test) required+=(libgtest-dev librapidcheck-dev pkg-config)
-        optional+=("${products[@]}" ccache python3 valgrind prometheus chromium fonts-dejavu-core man-db) ;;
+        optional+=("${products[@]}" ccache python3 python3-venv valgrind prometheus chromium fonts-dejavu-core man-db) ;;
   fuzz) required+=(clang libclang-rt-14-dev libgtest-dev librapidcheck-dev) ;;
   format) required=(clang-format) optional=() ;;
   tidy) required+=(clang-tidy) ;;

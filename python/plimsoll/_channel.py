@@ -53,10 +53,14 @@ class Channel:
             self._path = ""
             return False
 
+    def open(self) -> bool:
+        """Connects, so that questions can arrive before the first message is sent."""
+        return self._connected() is not None
+
     def listen(self) -> bool:
         """Asks the guard to be told its levels."""
         self._listening = True
-        return self._connected() is not None
+        return self.open()
 
     def receive(self) -> Optional[Message]:
         """The next message waiting, or None at once."""
@@ -83,7 +87,7 @@ class Channel:
             message = self._read()
             if message is None:
                 continue
-            fields = _json(message.text)
+            fields = parse_object(message.text)
             if key in fields:
                 return fields
             self._waiting.append(message)
@@ -169,7 +173,7 @@ class Pressure:
 
 def parse_pressure(text: str) -> Optional[Pressure]:
     """A guard's message, or None for anything else."""
-    fields = _json(text)
+    fields = parse_object(text)
     if "guard" not in fields:
         return None
     try:
@@ -183,7 +187,8 @@ def parse_pressure(text: str) -> Optional[Pressure]:
         return None
 
 
-def _json(text: str) -> Dict[str, Any]:
+def parse_object(text: str) -> Dict[str, Any]:
+    """A JSON object, or an empty one for anything else."""
     try:
         fields = json.loads(text)
     except ValueError:

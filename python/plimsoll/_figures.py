@@ -12,6 +12,7 @@ from ._program import say_once
 
 MEGABYTE = 1e6
 _TEXT = "plimsoll/verdict"
+_WAIT_AT_THE_END = 20.0  # seconds; names of lines may have to be looked up
 _ASK_EVERY = 5.0  # seconds; judging costs the watcher a few milliseconds
 
 
@@ -31,11 +32,15 @@ class Figures:
         self._told: Optional[str] = None
 
     def read(self, final: bool = False) -> Dict[str, float]:
-        """Numbers by name, as a logger takes them. The last ones of a run are asked for anew."""
+        """Numbers by name, as a logger takes them. Training waits for the last ones of a run only."""
         now = time.monotonic()
-        if final or now - self._asked >= _ASK_EVERY:
+        if final:
+            self.last = _watch.verdict(_WAIT_AT_THE_END) or self.last
+        elif _steps.latest_verdict:
+            self.last = _watch.from_json(_steps.latest_verdict)
+        if now - self._asked >= _ASK_EVERY:
             self._asked = now
-            self.last = _watch.verdict(0.5) or self.last
+            _steps.request_verdict()
         found = {"plimsoll/memory_mb": resident_bytes() / MEGABYTE}
         if self.last is None:
             return found

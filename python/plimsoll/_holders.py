@@ -7,7 +7,7 @@ import inspect
 import sys
 import time
 from types import CellType, FrameType, FunctionType, GeneratorType, ModuleType
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set
 
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 _MOST_CONTAINERS = 8
@@ -20,16 +20,19 @@ class _Late(Exception):
     """The time budget is used up."""
 
 
-def held_by(item: Any, ours: List[Any], inside: Any = None, deadline: float = float("inf"), depth: int = 4) -> str:
-    """The nearest named holder of `item`. `ours` is the caller's own list of such items and does not count.
+def held_by(item: Any, ours: Sequence[Any], inside: Any = None, deadline: float = float("inf"), depth: int = 4) -> str:
+    """The nearest named holder of `item`. `ours` are the caller's own containers of such items and do not count.
 
     `inside` is the container it was found in, where the collector does not track that and so cannot name it. The search
     ends at `deadline`, a time of `perf_counter`.
     """
     try:
-        words = _search(item, {id(ours)}, depth, deadline)
+        skip = {id(ours), *map(id, ours)}
+        words = _search(item, skip, depth, deadline)
+        if words is None and isinstance(inside, dict):
+            words = _name_in_dict(inside, item)  # of an object whose attributes are nothing but numbers, texts and buffers
         if words is None and inside is not None:
-            words = _contained(inside, _search(inside, {id(ours)}, depth, deadline))
+            words = _contained(inside, _search(inside, skip, depth, deadline))
     except _Late:
         return NOT_LOOKED
     return f"held by {words}" if words else NOBODY

@@ -24,7 +24,9 @@ _total: Optional[int] = None
 _told = 0.0
 _untold = False
 _epoch = 0
+_passes = 0
 _phases: List[str] = []
+latest_verdict: Dict[str, Any] = {}
 
 
 def step(number: Optional[int] = None, total: Optional[int] = None) -> None:
@@ -54,8 +56,17 @@ def _flush() -> None:
 
 
 def steps(iterable: Iterable[T]) -> Iterator[T]:
-    """Yields what `iterable` yields and tells a step after each; every call is a new epoch."""
-    epoch()
+    """Yields what `iterable` yields and tells a step after each. A second call tells that the first epoch is over.
+
+    Of a program that calls it once nothing is said about epochs: the watcher would wait for the second to tell a leak from
+    something that is kept once for each sample.
+    """
+    global _passes
+    _passes += 1
+    if _passes == 2 and _epoch == 0:
+        epoch(1)
+    if _passes > 1:
+        epoch()
     for item in iterable:
         yield item
         step()
@@ -119,6 +130,20 @@ def _answer() -> None:
             _relieve(pressure)
         elif message.text.startswith("census"):
             _send_census(message)
+        else:
+            _keep_verdict(message)
+
+
+def request_verdict() -> None:
+    """Asks for the verdict without waiting; it is in `latest_verdict` after some later step."""
+    channel.send("verdict")
+
+
+def _keep_verdict(message: _channel.Message) -> None:
+    global latest_verdict
+    fields = _channel.parse_object(message.text)
+    if "verdict" in fields:
+        latest_verdict = fields
 
 
 def _relieve(pressure: _channel.Pressure) -> None:

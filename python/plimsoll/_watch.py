@@ -161,7 +161,7 @@ def watch(
     if _watcher is not None and _watcher.owner == os.getpid():
         return True
     if os.environ.get("PLIMSOLL_SOCKET") and _watcher is None:
-        return True
+        return _steps.channel.open()
     program = _program.find()
     if program is None:
         _program.say_once(_program.MISSING)
@@ -181,7 +181,7 @@ def watch(
     _watcher = watcher
     os.environ["PLIMSOLL_SOCKET"] = watcher.socket
     atexit.register(_at_exit)
-    return True
+    return _steps.channel.open()
 
 
 def _start_anew(program: str, options: List[str], out: Optional[str]) -> None:

@@ -16,13 +16,13 @@ from ._figures import Figures
 _figures = Figures(0.0)
 
 
-def log(accelerator: Any, step: Optional[int] = None, every: int = 10) -> bool:
-    """Logs the figures at every `every`-th step; True where it did."""
-    if step is not None and step % max(1, every):
+def log(accelerator: Any, step: Optional[int] = None, every: int = 10, final: bool = False) -> bool:
+    """Logs the figures at every `every`-th step, and at the end of the run (`final`) the last ones; True where it did."""
+    if step is not None and step % max(1, every) and not final:
         return False
-    accelerator.log(_figures.read(), step=step)
+    accelerator.log(_figures.read(final), step=step)
     if accelerator.is_main_process:
-        _figures.tell(map(_text_sink, accelerator.trackers), step or 0)
+        _figures.tell(map(_text_sink, accelerator.trackers), step or 0, final)
     return True
 
 

@@ -149,7 +149,7 @@ def census(budget: float = DEFAULT_BUDGET, largest: int = 5) -> Census:
     del objects
     while found.items:
         nbytes, item = found.sizes.pop(), found.items.pop()
-        words = held_by(item, found.items, found.inside.get(id(item)), deadline)
+        words = held_by(item, (found.items, found.inside), found.inside.get(id(item)), deadline)
         result.largest.append(Large(_describe(item), nbytes, words))
         del item
     result.seconds = time.perf_counter() - begin

@@ -71,7 +71,8 @@ class PlimsollCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
             self.request = StopRequest()
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        _steps.epoch(int(state.epoch or 0) + 1)
+        if (state.num_train_epochs or 0) > 1:  # of a single epoch nothing is said: no second one will tell
+            _steps.epoch(int(state.epoch or 0) + 1)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._predicting:

@@ -47,7 +47,8 @@ class PlimsollCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._total = int(total) if math.isfinite(total) else None
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        _steps.epoch(trainer.current_epoch + 1)
+        if self._total is None or self._total > trainer.num_training_batches // trainer.accumulate_grad_batches:
+            _steps.epoch(trainer.current_epoch + 1)  # of a single epoch nothing is said: no second one will tell
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if trainer.global_step == self._step:

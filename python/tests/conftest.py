@@ -54,6 +54,7 @@ def watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWat
     monkeypatch.setattr(_steps, "_TELL_EVERY", 0.0)
     monkeypatch.setattr(_steps, "_count", 0)
     monkeypatch.setattr(_steps, "_epoch", 0)
+    monkeypatch.setattr(_steps, "_passes", 0)
     monkeypatch.setattr(_steps, "_callbacks", [])
     yield fake
     _steps.channel.close()

@@ -17,7 +17,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 LEAK = 500_000
-SAMPLES = {"hf": 4000, "lightning": 48_000, "accelerate": 48_000}
+SAMPLES = {"hf": 4000, "lightning": 64_000, "accelerate": 80_000}
 NEEDS = {"hf": "transformers", "lightning": "lightning", "accelerate": "accelerate"}
 Points = List[Tuple[int, float]]
 

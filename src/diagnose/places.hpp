@@ -22,7 +22,8 @@ struct Place {
 
 class Places {
  public:
-  Places(const heap::Reader& reader, heap::Symbols& symbols) : reader_(reader), symbols_(symbols) {}
+  // Without symbols native frames are files and addresses.
+  Places(const heap::Reader& reader, heap::Symbols* symbols) : reader_(reader), symbols_(symbols) {}
   // Innermost first; functions inlined into others are places of their own.
   std::vector<Place> stack(uint32_t site);
 
@@ -30,7 +31,7 @@ class Places {
   const std::vector<Place>& of_frame(uint32_t frame);
 
   const heap::Reader& reader_;
-  heap::Symbols& symbols_;
+  heap::Symbols* symbols_;
   std::unordered_map<uint32_t, std::vector<Place>> known_;
 };
 

@@ -81,6 +81,7 @@ RecordedRun recorded_run(const RunRows& rows) {
     if (row.time < from || bytes == 0) continue;
     run.tree.add(row.time, bytes);
     run.until = row.time;
+    if (row.rss > 0) run.start_up.see(row.time, double(row.rss) - double(bytes) + double(known(row.swap)));
     if (row.limit > 0) run.limit = double(row.limit);
     run.history.add(replay.at(row.time));
   }
@@ -117,6 +118,7 @@ verdict::Options options_of(const RecordedRun& run, double limit) {
   options.steps = run.steps.marks();
   options.phases = run.phases;
   options.ended = run.ended;
+  options.loaded = run.start_up.over(run.until, run.history.first_time());
   options.step_unit = run.step_unit;
   options.first_epoch_end = run.first_epoch_end;
   return options;

@@ -8,6 +8,7 @@
 #include "diagnose/history.hpp"
 #include "diagnose/judgement.hpp"
 #include "record/run_rows.hpp"
+#include "verdict/start_up.hpp"
 #include "verdict/step_marks.hpp"
 
 namespace plimsoll::diagnose {
@@ -20,6 +21,7 @@ struct RecordedRun {
   double limit = 0;    // bytes; 0: none recorded
   double until = 0;    // what comes later is the program's end, or nothing
   bool ended = false;  // the watch saw the program end
+  verdict::StartUp start_up;
   const char* step_unit = "step";
   std::optional<double> first_epoch_end;
 };

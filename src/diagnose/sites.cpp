@@ -68,7 +68,7 @@ double rate_between(std::span<const float> bytes, const std::vector<double>& tim
 
 class ProcessSites {
  public:
-  ProcessSites(const heap::Profiled& process, heap::Symbols& symbols)
+  ProcessSites(const heap::Profiled& process, heap::Symbols* symbols)
       : process_(process), places_(*process.reader, symbols) {
     for (const heap::LiveSite& live : process.held) held_[live.site] = &live;
     for (uint32_t site = 1; site < process.series.sites(); ++site)
@@ -151,7 +151,7 @@ class ProcessSites {
 
 }  // namespace
 
-SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols, const SiteOptions& options) {
+SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options) {
   SiteReport report;
   for (const auto& process : collector.processes()) {
     if (process->series.times().empty()) continue;

@@ -52,8 +52,9 @@ struct SiteOptions {
   size_t most_sites = 40, most_stacks = 2000;
 };
 
-// Sites of all processes, judged. Reads source files, symbols and nothing else.
-SiteReport judge_sites(const heap::Collector& collector, heap::Symbols& symbols, const SiteOptions& options);
+// Sites of all processes, judged. Reads source files, symbols and nothing else. The first look at the symbols of a large
+// library can take seconds; without symbols native frames have no names, and lines of Python are all there.
+SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options);
 
 // What to do about growth whose sites are known, in one line; names are escaped.
 std::string next_with_sites(const SiteReport& report);

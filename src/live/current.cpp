@@ -54,7 +54,7 @@ Current::Current(RunReader::Run run, const Configuration& configuration, double 
                        number_of(configuration, "context")),
       line_(line_of(configuration, machine_bytes)),
       guard_level_(run_.kind == "guard" ? 0 : -1),
-      online_({.limit_bytes = double(line_), .patience_seconds = 60}) {}
+      online_({.limit_bytes = double(line_), .patience_seconds = 40}) {}
 
 int64_t Current::bytes() const { return footprint(memory_); }
 int64_t Current::limit_bytes() const { return memory_.limit > 0 ? memory_.limit : line_; }
@@ -68,7 +68,12 @@ void Current::take(const RunTail::News& news) {
     if (row.limit > 0) online_.limit(double(row.limit));
     for (; next_step < news.steps.size() && news.steps[next_step].time <= row.time; ++next_step)
       online_.step({news.steps[next_step].time, double(news.steps[next_step].step)});
-    if (const int64_t bytes = footprint(row); bytes > 0) online_.add({row.time, double(bytes)});
+    if (const int64_t bytes = footprint(row); bytes > 0) {
+      start_up_.see(row.time, row.rss > 0 ? double(row.rss - bytes + std::max<int64_t>(row.swap, 0)) : 0);
+      if (first_sample_ < 0) first_sample_ = row.time;
+      online_.loaded(start_up_.over(row.time, first_sample_));
+      online_.add({row.time, double(bytes)});
+    }
   }
   for (; next_step < news.steps.size(); ++next_step)
     online_.step({news.steps[next_step].time, double(news.steps[next_step].step)});

@@ -10,6 +10,7 @@
 
 #include "record/run_tail.hpp"
 #include "verdict/judgement.hpp"
+#include "verdict/start_up.hpp"
 
 namespace plimsoll::live {
 
@@ -62,6 +63,8 @@ class Current {
   std::string phase_;
   int64_t guard_level_ = -1;
   std::map<int64_t, CurrentProcess> processes_;  // living ones by the id of their row
+  verdict::StartUp start_up_;
+  double first_sample_ = -1;
   verdict::OnlineVerdict online_;
   std::optional<verdict::Judgement> final_;
 };

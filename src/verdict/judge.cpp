@@ -20,6 +20,9 @@ constexpr double shape_tolerance =
 constexpr double ruled_out_fraction =
     0.10;  // no-leak asks that growth above this share of the floor is ruled out
 
+constexpr double margin =
+    1.5;  // of the growth that is found to be seen: another run is not quite like this one
+
 constexpr size_t least_rising = 8;        // points of the floor to read a rate off
 constexpr double least_rate_error = .03;  // of the rate: what is held at the end of a step varies
 constexpr double second_epoch = .3;       // of the first one's length, in which growth must have gone on
@@ -76,7 +79,7 @@ double would_be_seen(const Look& seen, double start, double span, const Options&
     for (FloorPoint& p : points) p.bytes += growth * seen.base * (p.time - start) / span;
     if (is_leak(look(std::move(points), start, span, Caution::whole_series).comparison, options)) break;
   }
-  return growth;
+  return margin * growth;
 }
 
 // Does the later half of the floor rise, by Mann and Kendall's count of rising pairs? A hint, not a verdict.
@@ -168,7 +171,9 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
   const double start = stretch.begin(), span = stretch.end() - start;
   const double period = dominant_period(stretch.buckets);
   v.period = period * stretch.pace_since(start);
-  Look best = look(stretch, period, resolutions[0], caution);
+  // Along steps growth that slows can be told from growth in a program that slows.
+  const Caution shapes = stretch.work.known() ? Caution::whole_series : caution;
+  Look best = look(stretch, period, resolutions[0], shapes);
   const std::vector<FloorPoint> floor = best.points;
   if (floor.size() < least_points || !(span > 0)) {
     too_few(v, series);
@@ -187,7 +192,7 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     return finished();
   }
   if (std::abs(best.comparison.evidence) < clear_cut) {
-    Look coarse = look(stretch, period, resolutions[1], caution);
+    Look coarse = look(stretch, period, resolutions[1], shapes);
     if (coarse.base > 0 && coarse.comparison.evidence > best.comparison.evidence) best = std::move(coarse);
   }
 
@@ -220,7 +225,11 @@ Verdict judge_compact(const CompactSeries& series, const Options& options, Cauti
     if (!stretch.work.known() || rising.size() < least_rising || !(slope.value > 0))
       return set_rate(c.rate, c.rate_low, c.rate_high, onset);
     const double error = std::max(3 * slope.error, least_rate_error * slope.value);
-    set_rate(slope.value / unit, (slope.value - error) / unit, (slope.value + error) / unit, onset);
+    // Where other shapes explain a part of the growth, it may as well have been the leak's: the slope since the start
+    // lies in the interval too.
+    const double whole = c.leak.shapes.empty() ? slope.value : std::max(0., slope_of(floor).value);
+    set_rate(slope.value / unit, std::min(slope.value - error, whole) / unit,
+             std::max(slope.value + error, whole) / unit, onset);
   };
   const bool may_end = v.may_end_with_epoch ||
                        (caution == Caution::while_running && (slows_down(floor) || flattens(floor, onset)));

@@ -27,7 +27,7 @@ constexpr double most_evidence = 15;  // one overwhelming look does not replace 
 // Where the program says how far it is, a first pass over the data is over by this share of its steps.
 constexpr double far_enough = .4, long_enough = .6;
 // Without steps more patience is needed, and growth from a level that had been reached before.
-constexpr double without_steps = 4. / 3, far_up = .5;
+constexpr double with_total = 3, without_steps = 4. / 3, far_up = .67;
 constexpr double least_patience = 1000, most_patience = 2000, longer_than_calm = 1.5;
 
 double bar(size_t samples) {
@@ -53,20 +53,30 @@ struct OnlineVerdict::State {
   }
 
   bool lasted_long_enough() const {
-    const double lasted = series.last_time() - current.onset,
+    const double lasted = series.last_time() - std::max(current.onset, current.judged_from),
                  rising = double(series.samples()) * lasted / (series.last_time() - series.first_time()),
                  calm = double(series.samples()) - rising;
     if (current.seconds_to_limit && *current.seconds_to_limit < lasted) return true;
     if (rising >= std::clamp(longer_than_calm * calm, least_patience, most_patience)) return true;
     if (options.first_epoch_end) return current.by_steps;  // the judgement waits for the second epoch
-    if (progress > 0)
-      return current.by_steps && progress >= far_enough &&
-             lasted >= long_enough * (series.last_time() - current.judged_from);
+    if (current.by_steps && progress >= far_enough &&
+        lasted >= long_enough * (series.last_time() - current.judged_from))
+      return true;
     if (!(options.patience_seconds > 0)) return false;
-    if (current.by_steps) return lasted >= options.patience_seconds;
+    if (current.by_steps) return lasted >= (progress > 0 ? with_total : 1) * options.patience_seconds;
     // What has doubled may still be starting up, and a program whose steps have only begun has not shown its loop.
-    return marks.marks().empty() && lasted >= without_steps * options.patience_seconds &&
+    const double told = marks.marks().empty() ? INFINITY : series.last_time() - marks.marks().front().time;
+    return std::min(told, lasted) >= without_steps * options.patience_seconds &&
            current.floor_start >= far_up * current.floor_end;
+  }
+
+  // Geometric in what is judged: a long start-up does not delay the looks at what follows.
+  size_t after_this() const {
+    const double seen = double(series.samples()), all = series.last_time() - series.first_time(),
+                 judged = all > 0 && current.judged_until > 0
+                              ? seen * std::clamp((series.last_time() - current.judged_from) / all, 0., 1.)
+                              : seen;
+    return size_t(std::ceil(seen + std::max(double(first_look) / 4, (look_ratio - 1) * judged)));
   }
 
   void look() {
@@ -99,7 +109,7 @@ void OnlineVerdict::add(Sample sample) {
   state_->series.add(sample);
   if (state_->series.samples() < state_->next_look) return;
   state_->look();
-  state_->next_look = size_t(std::ceil(double(state_->series.samples()) * look_ratio));
+  state_->next_look = state_->after_this();
 }
 
 void OnlineVerdict::step(StepMark mark, double total) {
@@ -109,6 +119,7 @@ void OnlineVerdict::step(StepMark mark, double total) {
 
 void OnlineVerdict::limit(double bytes) { state_->options.limit_bytes = bytes; }
 void OnlineVerdict::first_epoch_end(double seconds) { state_->options.first_epoch_end = seconds; }
+void OnlineVerdict::loaded(double seconds) { state_->options.loaded = seconds; }
 
 const Verdict& OnlineVerdict::current() const { return state_->current; }
 std::optional<double> OnlineVerdict::first_leak() const { return state_->first_leak; }

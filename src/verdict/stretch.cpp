@@ -142,15 +142,18 @@ Stretch judged_stretch(const CompactSeries& series, const Options& options) {
   if (all.empty()) return out;
   out.work = Work(options.steps, all);
   size_t first = 0, end = all.size();
+  auto begin_at = [&](double from) {
+    while (first + 1 < end && all[first].time() < from) ++first;
+  };
   if (out.work.known()) {
     const Work& work = out.work;
-    const double from = work.first_time() + settling * (work.last_time() - work.first_time()),
-                 until = work.last_time() + 2 * work.usual_gap();
-    while (first + 1 < all.size() && all[first].time() < from) ++first;
-    while (end > first + 1 && all[end - 1].time() > until) --end;
+    while (end > 1 && all[end - 1].time() > work.last_time()) --end;
+    begin_at(work.first_time() + settling * (work.last_time() - work.first_time()));
   } else {
     if (options.ended) end = before_coming_down(all);
-    first = after_start_up(all.first(end));
+    const double loaded = options.loaded.value_or(all.front().first_time);
+    if (loaded > all.front().first_time) begin_at(loaded + settling * (all[end - 1].last_time - loaded));
+    first += after_start_up(all.subspan(first, end - first));
   }
   out.first_time = all[first].first_time, out.last_time = all[end - 1].last_time;
   for (const Bucket& bucket : all.subspan(first, end - first)) {

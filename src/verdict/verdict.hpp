@@ -39,6 +39,8 @@ struct Options {
   // When the first pass over the data ended, in seconds; infinity: it goes on. Growth may end with it, so a leak is
   // called only where it went on well after. Not set: nothing is known of epochs.
   std::optional<double> first_epoch_end = {};
+  // When the program had loaded its code (start_up.hpp), in seconds: what comes before is not judged. Not set: not known.
+  std::optional<double> loaded = {};
   // While running: how long an even rise must have lasted to be no cache that fills, where the program does not say
   // how far it is; 0: only samples are counted.
   double patience_seconds = 0;
@@ -102,6 +104,7 @@ class OnlineVerdict {
   // The line not to cross may become known, or change, while running.
   void limit(double bytes);
   void first_epoch_end(double seconds);
+  void loaded(double seconds);
   // The verdict over everything seen, as `judge` gives it.
   Verdict final_verdict() const;
 

@@ -27,10 +27,15 @@ class Profiling {
   void sample(const observe::Snapshot& snapshot);
   void look(double time) { collector_.look(time); }
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
-  // After the program has ended or while it runs.
-  diagnose::SiteReport report(const verdict::Verdict& tree, double until);
+  // After the program has ended, or while it runs.
+  diagnose::SiteReport report(const verdict::Verdict& tree, double until) {
+    return report(tree, until, &symbols_);
+  }
+  // While it runs, without holding up the samples where the line that grows is Python's.
+  diagnose::SiteReport quick_report(const verdict::Verdict& tree, double until);
 
  private:
+  diagnose::SiteReport report(const verdict::Verdict& tree, double until, heap::Symbols* symbols);
   void read_memory(const observe::Snapshot& snapshot);
 
   const proc::Files& files_;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t held_back = 12;
 // Seconds an even rise must have lasted while running before it is called a leak and no cache that fills.
-constexpr double patience = 60;
+constexpr double patience = 40;
 
 }  // namespace
 
@@ -25,6 +25,8 @@ bool TreeJudge::add(const observe::Snapshot& snapshot, uint64_t limit) {
     series_.add(late_.front().time, late_.front().bytes);
     late_.pop_front();
   }
+  start_up_.see(snapshot.time, double(snapshot.rss) - double(snapshot.bytes - snapshot.swap));
+  online_.loaded(start_up_.over(snapshot.time, history_.first_time()));
   online_.limit(double(limit));
   const bool before = online_.first_leak().has_value();
   online_.add({snapshot.time, double(snapshot.bytes)});
@@ -46,7 +48,8 @@ double TreeJudge::close(double otherwise) {
   return until;
 }
 
-diagnose::Judgement TreeJudge::judge(const verdict::Options& options, double until) const {
+diagnose::Judgement TreeJudge::judge(verdict::Options options, double until) const {
+  options.loaded = start_up_.over(until, history_.first_time());
   return diagnose::judge_tree(series_, history_, options, until);
 }
 

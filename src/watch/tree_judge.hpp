@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "diagnose/judgement.hpp"
+#include "verdict/start_up.hpp"
 #include "watch/step_track.hpp"
 
 namespace plimsoll::watch {
@@ -20,7 +21,7 @@ class TreeJudge {
   void leave_out_the_end();
   // The end: nothing is added any more. Returns up to when samples are judged; `otherwise` where there are none.
   double close(double otherwise);
-  diagnose::Judgement judge(const verdict::Options& options, double until) const;
+  diagnose::Judgement judge(verdict::Options options, double until) const;
 
   const diagnose::History& history() const { return history_; }
   const verdict::Series& series() const { return series_; }
@@ -37,6 +38,7 @@ class TreeJudge {
   diagnose::History history_;
   verdict::Series series_{8192};
   std::deque<Late> late_;  // the newest samples wait here: those of a tree that is coming down are not judged
+  verdict::StartUp start_up_;
   verdict::OnlineVerdict online_;  // for the moment a leak is first seen
 };
 

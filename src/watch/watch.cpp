@@ -96,6 +96,9 @@ class Watch {
   Stop stop_ = Stop::none;
   int interrupts_ = 0;
   bool said_disk_ = false, said_left_behind_ = false;
+  std::optional<verdict::Culprit> culprit_;  // as last searched for, with the line
+  std::string line_;
+  double next_search_ = 0;
 };
 
 Watch::Watch(const WatchOptions& options)
@@ -199,7 +202,7 @@ void Watch::sample() {
 
 void Watch::say_leak(double time) {
   std::string sentence = judge_.current()->sentence;
-  if (profiling_) sentence = report::first_sight(profiling_->report(*judge_.current(), time), sentence);
+  if (profiling_) sentence = report::first_sight(profiling_->quick_report(*judge_.current(), time), sentence);
   if (recorder_) recorder_->event("leak", sentence, time);
   if (!console_.quiet()) console_.say("plimsoll: " + sentence + "\n");
 }
@@ -302,17 +305,21 @@ verdict::Options Watch::judging() const {
   return judging;
 }
 
-// The verdict so far, for the program itself. Which process and which line it is takes longer to find: only of growth.
+// The verdict so far, for the program itself. Which process and which line a leak is in takes longer to find, the more so
+// the first time: at most a tenth of the time is spent on it.
 std::string Watch::reply() {
   verdict::Judgement now;
   now.verdict.sentence = "There are too few samples to judge.";
   if (judge_.current()) now.verdict = *judge_.current();
-  std::string line;
-  if (now.verdict.growing) {
-    now.culprit = judge_.judge(judging(), clock_.now()).culprit;
-    if (profiling_) line = report::growing_line(profiling_->report(now.verdict, clock_.now()));
+  const bool leaks = now.verdict.kind == verdict::Kind::leak;
+  if (leaks && clock_.now() >= next_search_) {
+    const double begin = clock_.now();
+    culprit_ = judge_.judge(judging(), begin).culprit;
+    if (profiling_) line_ = report::growing_line(profiling_->quick_report(now.verdict, begin));
+    next_search_ = clock_.now() + 10 * (clock_.now() - begin);
   }
-  return verdict_reply(now, sampler_->latest().bytes, line);
+  if (leaks) now.culprit = culprit_;
+  return verdict_reply(now, sampler_->latest().bytes, leaks ? line_ : std::string());
 }
 
 diagnose::Judgement Watch::judge(double until) {

@@ -46,6 +46,8 @@ def converted(database, begin, truth):
         out[key] = deltas([round(row[column] / unit) for row in rows])
     out["step_t"] = deltas([round(1000 * t) for t, _ in steps])
     out["step"] = deltas([step for _, step in steps])
+    epoch = connection.execute("SELECT value FROM configuration WHERE key = 'first_epoch_end'").fetchone()
+    out["first_epoch_end"] = min(1e9, float(epoch[0])) if epoch else None
     out["phases"] = [[round(t, 2), name] for t, name in phases]
     marks = truth["marks"]
     out["mark_t"] = deltas([round(1000 * (mark[0] - begin)) for mark in marks])

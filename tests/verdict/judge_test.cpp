@@ -113,7 +113,9 @@ TEST(Judge, RulesOutWhatItSays) {
   Verdict v = judge(series([](double) { return 0; }));
   EXPECT_EQ(v.kind, Kind::no_leak);
   EXPECT_GT(v.ruled_out_rate, 0);
-  EXPECT_LT(v.ruled_out_rate, .03 * 2e9 / 599);
+  EXPECT_LT(v.ruled_out_rate, .04 * 2e9 / 599);
+  const double growth = v.ruled_out_rate * 599 / 2e9;
+  EXPECT_EQ(judge(series([&](double u) { return growth * u; })).kind, Kind::leak);
 }
 
 TEST(Judge, TooFewSamplesSaysHowLong) {

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "verdict/start_up.hpp"
+
 namespace plimsoll::verdict {
 namespace {
 
@@ -21,28 +23,29 @@ std::vector<Sample> samples(const std::vector<double>& times, const Json& differ
                             double until) {
   const std::vector<double> bytes = summed(differences, unit);
   std::vector<Sample> out;
-  for (size_t i = 0; i < times.size() && times[i] <= until; ++i)
-    if (bytes[i] > 0) out.push_back({times[i], bytes[i]});
+  for (size_t i = 0; i < times.size() && times[i] <= until; ++i) out.push_back({times[i], bytes[i]});
   return out;
 }
 
 }  // namespace
 
-std::vector<Recording::Mark> Recording::losing() const {
-  size_t first = 0;
-  while (first + 2 < truth.size() && truth[first + 1].lost <= truth.front().lost) ++first;
-  first += (truth.size() - first) / 20;
-  return {truth.begin() + long(first), truth.end()};
+std::vector<Recording::Mark> Recording::losing(double until) const {
+  size_t first = 0, end = truth.size();
+  while (end > 3 && truth[end - 1].time > until) --end;
+  while (first + 2 < end && truth[first + 1].lost <= truth.front().lost) ++first;
+  first += (end - first) / 20;
+  return {truth.begin() + long(first), truth.begin() + long(end)};
 }
 
-double Recording::steps_per_second() const {
-  const auto marks = losing();
-  return (marks.back().step - marks.front().step) / (marks.back().time - marks.front().time);
+double Recording::rate(double until) const {
+  const auto marks = losing(until);
+  return rate_per_step(until) * (marks.back().step - marks.front().step) /
+         (marks.back().time - marks.front().time);
 }
 
 // Theil's and Sen's slope.
-double Recording::rate_per_step() const {
-  const auto marks = losing();
+double Recording::rate_per_step(double until) const {
+  const auto marks = losing(until);
   std::vector<double> slopes;
   for (size_t i = 0; i < marks.size(); ++i)
     for (size_t j = i + 1; j < marks.size(); ++j)
@@ -58,6 +61,17 @@ double Recording::growth() const {
   return rate_per_step() * (marks.back().step - marks.front().step) / marks.front().held;
 }
 
+Options Recording::options() const {
+  StartUp start_up;
+  for (size_t i = 0; i < owned.size(); ++i) start_up.see(owned[i].time, mapped(i));
+  return {.limit_bytes = 24e9,
+          .steps = steps,
+          .first_epoch_end = first_epoch_end,
+          .loaded = start_up.over(owned.back().time, owned.front().time),
+          .phases = phases,
+          .ended = true};
+}
+
 std::vector<Recording> read_recordings(const std::string& path) {
   std::vector<Recording> out;
   std::ifstream file(path);
@@ -67,6 +81,8 @@ std::vector<Recording> read_recordings(const std::string& path) {
     r.name = json.at("name"), r.tell = json.at("tell"), r.seed = json.at("seed"), r.busy = json.at("busy");
     r.leaks = json.at("truth") == "leak", r.filling = json.at("truth") == "fill";
     r.until = json.at("until"), r.total = json.value("total", 0.);
+    if (const auto epoch = json.find("first_epoch_end"); epoch != json.end() && epoch->is_number())
+      r.first_epoch_end = epoch->get<double>();
     const std::vector<double> times = summed(json.at("t"), 1e-3);
     r.owned = samples(times, json.at("owned"), 1 << 10, r.until);
     r.rss = samples(times, json.at("rss"), 1 << 20, r.until);

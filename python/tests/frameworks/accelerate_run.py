@@ -35,5 +35,5 @@ for epoch in range(3):
         step += 1
         plimsoll.step(step, total)
         plimsoll.accelerate.log(accelerator, step, every=50)
-plimsoll.accelerate.log(accelerator, step, every=1)
+plimsoll.accelerate.log(accelerator, step, final=True)
 accelerator.end_training()
