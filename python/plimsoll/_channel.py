@@ -58,9 +58,10 @@ class Channel:
         return self._connected() is not None
 
     def listen(self) -> bool:
-        """Asks the guard to be told its levels."""
-        self._listening = True
-        return self.open()
+        """Asks the guard to be told its levels: now, or when the socket is opened."""
+        was_open = self.open()
+        self._listening, was_listening = True, self._listening
+        return was_open and (was_listening or self.send("listen"))
 
     def receive(self) -> Optional[Message]:
         """The next message waiting, or None at once."""

@@ -15,7 +15,7 @@ from ._program import say_once
 
 T = TypeVar("T")
 _LONGEST_REPLY = 60_000
-_TELL_EVERY = 0.05  # seconds: a message wakes the watcher, and an inbox is looked into; quick steps need neither each time
+_TELL_EVERY = 0.1  # seconds: a message wakes the watcher, and an inbox is looked into; quick steps need neither each time
 
 channel = _channel.Channel()
 _callbacks: List[_channel.Callback] = []
@@ -33,7 +33,7 @@ def step(number: Optional[int] = None, total: Optional[int] = None) -> None:
     """Tells the watcher that a step is done: number `number`, or one more than the last, of `total` where that is known.
 
     Requests that have arrived meanwhile are answered here: callbacks of `on_pressure` run, and a census that was asked
-    for from outside is taken. Of steps quicker than 50 ms only some do all this; the number says how many there were.
+    for from outside is taken. Of steps quicker than 100 ms only some do all this; the number says how many there were.
     Does nothing where no watcher listens.
     """
     global _count, _total, _told, _untold

@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 from ._holders import held_by, local_variables, running_frames
 
 DEFAULT_BUDGET = 0.05
-_CHUNK = 512
+_CHUNK = 256
 _LARGE = 16 * 1024  # bytes and bytearrays below this are counted by nobody
 _last_types: Dict[str, int] = {}
 
@@ -139,10 +139,11 @@ def census(budget: float = DEFAULT_BUDGET, largest: int = 5) -> Census:
     are not seen.
     """
     begin = time.perf_counter()
-    deadline = begin + budget
     result = Census(cuda=_cuda())
     found = _Largest(largest)
     objects = gc.get_objects()
+    listed = time.perf_counter() - begin
+    deadline = begin + budget - listed / 2  # letting go of the list takes its time as well
     result.objects = len(objects)
     kinds = _count_tracked(result, objects, found, deadline)
     _count_untracked(result, objects, kinds, found, deadline)
@@ -300,7 +301,7 @@ def _count_untracked(result: Census, objects: List[Any], kinds: _Kinds, found: _
     for first in range(0, len(objects), _CHUNK):
         if time.perf_counter() > deadline:
             result.searched = first / len(objects)
-            break
+            return
         counter.add(gc.get_referents(*objects[first : first + _CHUNK]))
     for frame in running_frames():
         counter.add(list(local_variables(frame).values()))

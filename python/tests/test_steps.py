@@ -87,6 +87,7 @@ def test_a_forked_child_has_its_own_socket(watcher: FakeWatcher) -> None:
 
 def test_pressure_is_answered_at_the_next_step(watcher: FakeWatcher) -> None:
     heard: List[plimsoll.Pressure] = []
+    _steps.channel._listening = False
 
     @plimsoll.on_pressure
     def shrink(event: plimsoll.Pressure) -> int:
@@ -100,6 +101,15 @@ def test_pressure_is_answered_at_the_next_step(watcher: FakeWatcher) -> None:
     plimsoll.step()
     assert heard == [plimsoll.Pressure("shrink", 9, 10, "full")]
     assert watcher.all() == ["step 2", "shrunk 1000"]
+
+
+def test_a_callback_can_be_added_later(watcher: FakeWatcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_steps.channel, "_listening", False)
+    assert plimsoll.watch()  # connects to the watcher there is
+    plimsoll.step()
+    plimsoll.on_pressure(lambda event: 0)
+    plimsoll.on_pressure(lambda event: 0)
+    assert watcher.all() == ["step 1", "listen"]
 
 
 def test_a_callback_that_fails_does_not_end_the_program(watcher: FakeWatcher, capsys: pytest.CaptureFixture[str]) -> None:

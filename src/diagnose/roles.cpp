@@ -36,12 +36,10 @@ std::string describe_pool(const std::vector<const Lifetime*>& members, const Gro
     steady += one.stable();
     moved.first += one.first, moved.last += one.last;
   }
-  std::string trend =
-      steady * 10 >= members.size() * 9 && moved.stable() ? "stable"
-      : moved.last > moved.first && !moved.stable()
-          ? fmt::format("growing, together by {}", format_bytes(uint64_t(moved.last - moved.first)))
-      : steady < members.size() ? fmt::format("{} of {} stable", steady, members.size())
-                                : "shrinking";
+  std::string trend = steady * 10 >= members.size() * 9 && moved.stable() ? "stable"
+                      : moved.last > moved.first && !moved.stable()       ? "growing"
+                      : steady < members.size() ? fmt::format("{} of {} stable", steady, members.size())
+                                                : "shrinking";
   std::string sharing =
       median(shared) >= 1'000'000 ? fmt::format(", sharing {} each", format_bytes(median(shared))) : "";
   std::string turnover = group.ever > group.most_alive * 2 ? fmt::format(", {} seen in all", group.ever) : "";
