@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/mask.hpp"
 #include "base/units.hpp"
 #include "diagnose/judgement.hpp"
 #include "verdict/series.hpp"
@@ -81,7 +82,9 @@ class ProcessSites {
     std::sort(order.begin(), order.end(),
               [](const Group* a, const Group* b) { return growth(a->bytes) > growth(b->bytes); });
     if (order.size() > options.most_sites) order.resize(options.most_sites);
-    for (const Group* group : order) report.sites.push_back(site_of(*group, options.until));
+    // A program that ends by itself frees what it held; that is not judged.
+    const double until = process_.ended ? std::min(options.until, process_.held_time) : options.until;
+    for (const Group* group : order) report.sites.push_back(site_of(*group, until));
   }
 
   std::vector<HeldStack> stacks;
@@ -180,6 +183,14 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
             [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
   if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
   return report;
+}
+
+std::string next_with_sites(const SiteReport& report) {
+  if (report.sites.empty() || report.sites.front().rate <= 0)
+    return "no sampled line grows: watch for longer, or sample more finely, as with `--rate 64KiB`";
+  const Site& first = report.sites.front();
+  return fmt::format("look at {}: it accounts for {:.0f} % of what grows", escape(first.place.text()),
+                     100 * first.share);
 }
 
 }  // namespace plimsoll::diagnose

@@ -56,4 +56,7 @@ struct SiteOptions {
 // library can take seconds; without symbols native frames have no names, and lines of Python are all there.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options);
 
+// What to do about growth whose sites are known, in one line; names are escaped.
+std::string next_with_sites(const SiteReport& report);
+
 }  // namespace plimsoll::diagnose

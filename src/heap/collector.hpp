@@ -20,6 +20,7 @@ namespace plimsoll::heap {
 // One program a process ran: a new one begins with exec.
 struct Profiled {
   int pid = 0;
+  int number = 0;  // which of the programs the process ran: exec begins the next
   double first_seen = 0, last_seen = 0;
   bool ended = false;
   std::unique_ptr<Reader> reader;
@@ -28,9 +29,11 @@ struct Profiled {
   // which says nothing about what it held.
   std::vector<LiveSite> held;
   uint64_t held_nanoseconds = 0;  // CLOCK_MONOTONIC, when that was
+  double held_time = 0;           // the same by the watcher's clock
   uint64_t held_bytes() const;
 
   struct Look {
+    double time;
     uint64_t nanoseconds;
     std::vector<LiveSite> live;
   };

@@ -54,6 +54,7 @@ diagnose::SiteReport Profiling::quick_report(const verdict::Verdict& tree, doubl
 }
 
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, heap::Symbols* symbols) {
+  if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
   diagnose::SiteReport report = diagnose::judge_sites(collector_, symbols, {.until = until});
   report.memory = memory_;
   diagnose::Evidence evidence{tree, epochs_, {}, {}, report.live_rate, first_memory_, memory_};

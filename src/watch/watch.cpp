@@ -354,11 +354,12 @@ int Watch::finish() {
   console_.close();
   if (stop_ == Stop::ended) judge_.leave_out_the_end();
   const double until = judge_.close(std::max(last_sample_, 0.0));
-  const diagnose::Judgement judgement = judge(until);
+  diagnose::Judgement judgement = judge(until);
   std::optional<diagnose::SiteReport> sites;
   if (profiling_) {
     profiling_->look(clock_.now());
     sites = profiling_->report(judgement.verdict, until);
+    if (!judgement.next.empty()) judgement.next = diagnose::next_with_sites(*sites);
   }
   const diagnose::SiteReport* lines = sites ? &*sites : nullptr;
   const std::string json = report::final_line(judgement, judge_.history(), until, options_.all, lines);

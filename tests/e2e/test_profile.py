@@ -87,6 +87,28 @@ def test_every_python_however_it_ends():
             print(f"3.{version} ({end}): {site['bytes'] / 1e6:.1f} of {0.2 * STEPS:.1f} MB at line {site['line']}")
 
 
+def test_a_small_part_of_a_program_that_frees_everything_at_its_end():
+    """What an interpreter frees while it ends must not hide what grew until then."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import time
+            model = [bytearray(1_000_000) for _ in range(200)]
+            losses = []
+            def train_step():
+                losses.append(bytearray(60_000))  # the leak
+                time.sleep(0.02)
+            for _ in range(300):
+                train_step()
+            del losses
+            time.sleep(0.5)
+        """)
+        result = profile("--", sys.executable, path)
+        site = result.json["sites"][0]
+        assert site["line"] == 6 and site["function"] == "train_step", site
+        assert site["verdict"] == "leak" and site["share"] > 0.8, site
+        assert "train_step" in result.err.decode().split("next: ")[-1], result.err.decode()
+
+
 def test_native_line():
     result = profile("--", os.path.join(SPECIMENS, "heap_leak"))
     line = int(re.search(rb"line (\d+)", result.out)[1])

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "heap/heap_file_maker.hpp"
 #include "heap/symbols.hpp"
 
 extern char** environ;
@@ -127,6 +128,20 @@ TEST(Collector, FindsWhatEachWayOfAllocatingHolds) { check_specimen({"_exit"}, 0
 TEST(Collector, LosesNothingToSigkill) { check_specimen({"kill"}, SIGKILL, 1); }
 TEST(Collector, GivesAForkedChildAFileOfItsOwn) { check_specimen({"_exit", "fork"}, 0, 2); }
 TEST(Collector, CountsRightBesideThreadsThatAllocate) { check_specimen({"_exit", "thread"}, 0, 1); }
+
+// A folder lists files in any order: the program that a process runs now is the one with the highest number.
+TEST(Collector, TheLastProgramOfAProcessIsTheOneThatLives) {
+  for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}, {1, 2, 0}}) {
+    Collector collector;
+    for (const int number : order) {
+      std::ofstream(fmt::format("{}/{}.{}.heap", collector.folder(), getpid(), number))
+          << HeapFileMaker().bytes();
+      collector.look(1);
+    }
+    ASSERT_EQ(collector.processes().size(), 3u);
+    for (const auto& process : collector.processes()) EXPECT_EQ(process->ended, process->number != 2);
+  }
+}
 
 TEST(Collector, MakesPrivateFilesAndRemovesTheFolder) {
   std::string folder;

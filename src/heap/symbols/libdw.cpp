@@ -2,9 +2,11 @@
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "heap/symbols.hpp"
@@ -35,6 +37,49 @@ std::string name_of(Dwarf_Die* die) {
   return name ? name : "";
 }
 
+// The functions of a file by address. dwfl_module_addrinfo walks the whole symbol table at every call, which takes
+// milliseconds in a library of PyTorch's size.
+class Functions {
+ public:
+  void read(Dwfl_Module* module) {
+    const int count = dwfl_module_getsymtab(module);
+    for (int i = 1; i < count; ++i) {
+      GElf_Sym symbol;
+      GElf_Addr address = 0;
+      GElf_Word section = 0;
+      const char* name = dwfl_module_getsym_info(module, i, &symbol, &address, &section, nullptr, nullptr);
+      const int type = GELF_ST_TYPE(symbol.st_info);
+      if (name == nullptr || *name == 0 || section == SHN_UNDEF ||
+          (type != STT_FUNC && type != STT_GNU_IFUNC))
+        continue;
+      functions_.push_back({address, symbol.st_size, GELF_ST_BIND(symbol.st_info) == STB_GLOBAL, name});
+    }
+    // Of several names of one address the last counts: a global one with a size.
+    std::sort(functions_.begin(), functions_.end(), [](const Function& a, const Function& b) {
+      return std::tie(a.address, a.global, a.size) < std::tie(b.address, b.global, b.size);
+    });
+  }
+
+  // The mangled name, or null.
+  const char* at(Dwarf_Addr pc) const {
+    const auto next = std::upper_bound(functions_.begin(), functions_.end(), pc,
+                                       [](Dwarf_Addr a, const Function& f) { return a < f.address; });
+    if (next == functions_.begin()) return nullptr;
+    const Function& found = *std::prev(next);
+    // Without a size it reaches to the next, as functions written in assembler do.
+    return found.size == 0 || pc < found.address + found.size ? found.name : nullptr;
+  }
+
+ private:
+  struct Function {
+    GElf_Addr address;
+    uint64_t size;
+    bool global;
+    const char* name;  // in the module's string table
+  };
+  std::vector<Function> functions_;
+};
+
 class File {
  public:
   File(const std::string& path, std::string_view build_id) {
@@ -51,7 +96,9 @@ class File {
     GElf_Addr where = 0;
     const int bytes = dwfl_module_build_id(module_, &id, &where);
     if (!build_id.empty() && hexadecimal(id, bytes) != build_id) module_ = nullptr;
-    if (module_) dwfl_module_getelf(module_, &bias_);
+    if (module_ == nullptr) return;
+    dwfl_module_getelf(module_, &bias_);
+    functions_.read(module_);
   }
   ~File() {
     if (dwfl_) dwfl_end(dwfl_);
@@ -65,10 +112,7 @@ class File {
     const Dwarf_Addr pc = address + bias_;
     add_inlined(pc, frames);
     if (frames.empty()) {
-      GElf_Off offset = 0;
-      GElf_Sym symbol;
-      frames.push_back(
-          {demangled(dwfl_module_addrinfo(module_, pc, &offset, &symbol, nullptr, nullptr, nullptr)), "", 0});
+      frames.push_back({demangled(functions_.at(pc)), "", 0});
       add_line(pc, frames.back());
     }
     return frames;
@@ -131,6 +175,7 @@ class File {
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   GElf_Addr bias_ = 0;
+  Functions functions_;
 };
 
 }  // namespace
