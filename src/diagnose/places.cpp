@@ -15,7 +15,14 @@ bool is_python_library(std::string_view file) {
   return has(file, "/site-packages/") || has(file, "/dist-packages/") || has(file, "/lib/python3");
 }
 
+// "/usr/bin/python3.11": the interpreter is to a Python program what the C library is to a C program.
+bool is_interpreter(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == "python" || name.starts_with("python3");
+}
+
 bool is_system_file(std::string_view path) {
+  if (is_interpreter(path)) return true;
   for (const std::string_view start :
        {"/usr/lib", "/lib/", "/lib64/", "/usr/include/", "/usr/local/include/"})
     if (path.starts_with(start)) return true;
