@@ -31,8 +31,8 @@ constexpr uint64_t most_bytes = 1ull << 46;
 
 Reader::Reader(const std::string& path) {
   auto file = std::make_shared<const platform::SharedFile>(path);
-  bytes_ = file->size();
   source_ = [file](uint64_t offset, void* to, size_t bytes) { return file->read(offset, to, bytes); };
+  size_ = [file] { return file->size(); };
 }
 
 bool Reader::fail(std::string why) {
@@ -61,6 +61,7 @@ bool Reader::read_table(const Table& table, const char* name, uint32_t most, std
 
 bool Reader::refresh() {
   Header header;
+  bytes_ = size_();
   if (bytes_ < header_bytes || source_(0, &header, sizeof header) != sizeof header)
     return fail("too short for a heap file");
   if (std::memcmp(header.magic, file_magic, sizeof file_magic) != 0)

@@ -47,7 +47,7 @@ class Reader {
 
   // InputError where there is no regular file to read.
   explicit Reader(const std::string& path);
-  Reader(Source source, uint64_t bytes) : source_(std::move(source)), bytes_(bytes) {}
+  Reader(Source source, uint64_t bytes) : source_(std::move(source)), size_([bytes] { return bytes; }) {}
 
   // Reads what is new. False, with the reason in error(), for what is not such a file; a process that is just
   // beginning one looks the same.
@@ -74,6 +74,8 @@ class Reader {
   std::string_view text(uint32_t offset) const;
 
   Source source_;
+  std::function<uint64_t()>
+      size_;  // asked at each look: a file that was found while it was made was still empty
   uint64_t bytes_ = 0;
   std::string error_;
   Header header_{};

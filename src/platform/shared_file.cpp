@@ -20,10 +20,14 @@ SharedFile::SharedFile(const std::string& path)
     close(descriptor_);
     fail_input("{}: not a regular file", path);
   }
-  size_ = uint64_t(info.st_size);
 }
 
 SharedFile::~SharedFile() { close(descriptor_); }
+
+uint64_t SharedFile::size() const {
+  struct stat info;
+  return fstat(descriptor_, &info) == 0 ? uint64_t(info.st_size) : 0;
+}
 
 size_t SharedFile::read(uint64_t offset, void* to, size_t bytes) const {
   size_t done = 0;

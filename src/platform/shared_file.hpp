@@ -14,13 +14,12 @@ class SharedFile {
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
-  uint64_t size() const { return size_; }  // when it was opened
+  uint64_t size() const;  // now; 0 where it cannot be told
   // As many bytes as there are; fewer at the end of the file or where reading fails.
   size_t read(uint64_t offset, void* to, size_t bytes) const;
 
  private:
   int descriptor_;
-  uint64_t size_ = 0;
 };
 
 // A new file, locked as long as this object lives; the kernel lets go of it however this process ends.

@@ -143,6 +143,19 @@ TEST(Collector, TheLastProgramOfAProcessIsTheOneThatLives) {
   }
 }
 
+// A process makes its file, reserves the space and fills in the beginning: a look may come in between.
+TEST(Collector, AFileFoundWhileItWasMadeIsReadLater) {
+  Collector collector;
+  const std::string path = fmt::format("{}/{}.0.heap", collector.folder(), getpid());
+  std::ofstream file(path);
+  collector.look(1);
+  ASSERT_EQ(collector.processes().size(), 1u);
+  EXPECT_TRUE(collector.processes()[0]->series.times().empty());
+  file << HeapFileMaker().bytes() << std::flush;
+  collector.look(2);
+  EXPECT_EQ(collector.processes()[0]->series.times().size(), 1u);
+}
+
 TEST(Collector, MakesPrivateFilesAndRemovesTheFolder) {
   std::string folder;
   {
