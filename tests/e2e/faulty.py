@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from harness import PROGRAM, environment, skip
+from harness import PROGRAM, Temporary, environment, run, skip
 
 INJECTOR = Path(os.environ.get("PLIMSOLL_BUILD", Path(PROGRAM).parent)) / "faults" / "fault_injector.so"
 
@@ -46,3 +46,14 @@ def chosen(total, most):
     first = most // 4
     step = (total - first) / (most - first)
     return sorted({*range(1, first + 1), *(first + 1 + int(i * step) for i in range(most - first))})
+
+
+def each_command(commands, test):
+    """test(base, name, source, arguments) for each (name, before, arguments); `source` holds the run r where one is there before."""
+    need_injector()
+    with Temporary() as temporary:
+        source = temporary.path / "source"
+        source.mkdir()
+        run(source, "train", "--tiny", "4", "--checkpoint-every", "2", "--out", "r")
+        for name, before, arguments in commands:
+            test(temporary.path, name, source if before else None, arguments)

@@ -7,8 +7,8 @@ form all of them.
 """
 import collections
 
-from faulty import chosen, fresh, need_injector, run_faulty
-from harness import LONG, Temporary, checkpoints, run, sys
+from faulty import chosen, each_command, fresh, run_faulty
+from harness import LONG, checkpoints, run, sys
 
 NAMED = next((int(word) for word in sys.argv[2:] if word.isdigit()), 0)
 MOST = NAMED or (100_000 if LONG else 12)
@@ -51,14 +51,4 @@ def one(base, name, source, arguments):
     print(f"{name}: {sum(ends.values())} of {total} file operations failed: {dict(ends)}", flush=True)
 
 
-def main():
-    need_injector()
-    with Temporary() as temporary:
-        source = temporary.path / "source"
-        source.mkdir()
-        run(source, "train", "--tiny", "4", "--checkpoint-every", "2", "--out", "r")
-        for name, before, arguments in COMMANDS:
-            one(temporary.path, name, source if before else None, arguments)
-
-
-main()
+each_command(COMMANDS, one)

@@ -5,8 +5,8 @@ The short form lets some of the allocations of each command fail, the long form 
 """
 import collections
 
-from faulty import chosen, fresh, need_injector, run_faulty
-from harness import LONG, Path, Temporary, json, os, run, sys
+from faulty import chosen, each_command, fresh, run_faulty
+from harness import LONG, json, run, sys
 
 NAMED = next((int(word) for word in sys.argv[2:] if word.isdigit()), 0)
 MOST = NAMED or (4000 if LONG else 24)
@@ -50,14 +50,4 @@ def one(base, name, source, arguments):
     print(f"{name}: {sum(ends.values())} of {total} allocations failed: {dict(ends)}", flush=True)
 
 
-def main():
-    need_injector()
-    with Temporary() as temporary:
-        source = temporary.path / "source"
-        source.mkdir()
-        run(source, "train", "--tiny", "4", "--checkpoint-every", "2", "--out", "r")
-        for name, before, arguments in COMMANDS:
-            one(temporary.path, name, source if before else None, arguments)
-
-
-main()
+each_command(COMMANDS, one)
