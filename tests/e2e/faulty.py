@@ -49,7 +49,7 @@ def chosen(total, most):
 
 
 def each_command(commands, test):
-    """test(base, name, source, arguments) for each (name, before, arguments); `source` holds the run r where one is there before."""
+    """test(base, name, source, arguments) for each command; `source` holds a run r where the command needs one before."""
     need_injector()
     with Temporary() as temporary:
         source = temporary.path / "source"

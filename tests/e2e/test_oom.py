@@ -6,7 +6,7 @@ The short form lets some of the allocations of each command fail, the long form 
 import collections
 
 from faulty import chosen, each_command, fresh, run_faulty
-from harness import LONG, json, run, sys
+from harness import LONG, run, sys
 
 NAMED = next((int(word) for word in sys.argv[2:] if word.isdigit()), 0)
 MOST = NAMED or (4000 if LONG else 24)
