@@ -68,8 +68,8 @@ double rate_between(std::span<const float> bytes, const std::vector<double>& tim
 
 class ProcessSites {
  public:
-  ProcessSites(const heap::Profiled& process, heap::Symbols* symbols)
-      : process_(process), places_(*process.reader, symbols) {
+  ProcessSites(const heap::Profiled& process, heap::Symbols* symbols, bool own_names_only)
+      : process_(process), places_(*process.reader, symbols, own_names_only) {
     for (const heap::LiveSite& live : process.held) held_[live.site] = &live;
     for (uint32_t site = 1; site < process.series.sites(); ++site)
       if (process.series.peak(site) >= float(small)) add(site);
@@ -155,7 +155,7 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
   SiteReport report;
   for (const auto& process : collector.processes()) {
     if (process->series.times().empty()) continue;
-    ProcessSites sites(*process, symbols);
+    ProcessSites sites(*process, symbols, options.own_names_only);
     sites.judge(options, report);
     std::move(sites.stacks.begin(), sites.stacks.end(), std::back_inserter(report.stacks));
     report.live_bytes += process->held_bytes();
@@ -183,6 +183,21 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
             [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
   if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
   return report;
+}
+
+Grown grown_most(const SiteReport& report, double since) {
+  constexpr double recent = 30;
+  Grown most;
+  for (const Site& site : report.sites) {
+    if (site.held.empty()) continue;
+    const double from = std::max(since - recent, (site.held.front().time + since) / 2);
+    double before = 0;
+    for (const verdict::Sample& sample : site.held)
+      if (sample.time < from) before = std::max(before, sample.bytes);
+    const double grown = site.held.back().bytes - before;
+    if (grown > most.bytes) most = {&site, grown};
+  }
+  return most;
 }
 
 std::string next_with_sites(const SiteReport& report) {

@@ -50,11 +50,20 @@ struct SiteReport {
 struct SiteOptions {
   double until = 0;  // seconds; later looks are not judged
   size_t most_sites = 40, most_stacks = 2000;
+  bool own_names_only = false;  // while the program runs: see Places
 };
 
-// Sites of all processes, judged. Reads source files, symbols and nothing else. The first look at the symbols of a large
-// library can take seconds; without symbols native frames have no names, and lines of Python are all there.
+// Sites of all processes, judged. Reads source files, symbols and nothing else. Without symbols native frames have no
+// names, and lines of Python are all there.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options);
+
+// The site that most exceeds what it ever held until half a minute before `since` (of a shorter life, its first half),
+// and by how many bytes; null where none does. Unlike a verdict this needs no time: it names what grew suddenly too.
+struct Grown {
+  const Site* site = nullptr;
+  double bytes = 0;
+};
+Grown grown_most(const SiteReport& report, double since);
 
 // What to do about growth whose sites are known, in one line; names are escaped.
 std::string next_with_sites(const SiteReport& report);

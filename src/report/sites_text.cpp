@@ -23,6 +23,10 @@ std::string name_of(const diagnose::Place& place) {
   return escape(where.substr(0, 160));
 }
 
+std::string line_of(const diagnose::Site& site) {
+  return fmt::format("{}{}{}", name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
+}
+
 std::string blocks_of(const diagnose::Site& site) {
   return fmt::format("{} block{}, oldest {}{}", format_count(site.blocks), site.blocks == 1 ? "" : "s",
                      format_duration(site.oldest_seconds), site.none_freed ? ", none freed" : "");
@@ -55,14 +59,25 @@ std::string first_sight(const diagnose::SiteReport& report, const std::string& s
 
 std::string growing_line(const diagnose::SiteReport& report) {
   if (report.sites.empty() || report.sites.front().rate <= 0) return {};
-  const diagnose::Site& site = report.sites.front();
-  return fmt::format("{}{}{}", name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
+  return line_of(report.sites.front());
+}
+
+std::string grown_line(const diagnose::SiteReport& report, double since) {
+  const diagnose::Grown most = diagnose::grown_most(report, since);
+  if (!most.site) return {};
+  return fmt::format("{} (+{}, process {})", line_of(*most.site), format_bytes(uint64_t(most.bytes)),
+                     most.site->pid);
 }
 
 std::string sites_text(const diagnose::SiteReport& report) {
   std::string text =
       fmt::format("answer: {}: {}\n", diagnose::answer_name(report.answer), escape(report.reason));
   if (report.memory) text += memory_table(*report.memory);
+  return text + lines_text(report);
+}
+
+std::string lines_text(const diagnose::SiteReport& report) {
+  std::string text;
   size_t shown = 0;
   for (const diagnose::Site& site : report.sites) {
     if (site.rate <= 0 || shown == most_lines) break;
@@ -77,7 +92,7 @@ std::string sites_text(const diagnose::SiteReport& report) {
   if (shown == 0 && !report.sites.empty()) {
     auto largest = report.sites;
     std::sort(largest.begin(), largest.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    text += "no line grows; the largest:\n";
+    text += "no line was seen to grow; the largest:\n";
     for (size_t i = 0; i < std::min<size_t>(largest.size(), 5); ++i)
       text += fmt::format("  {:>9}  {}\n", format_bytes(largest[i].bytes), name_of(largest[i].place));
   }
@@ -85,10 +100,8 @@ std::string sites_text(const diagnose::SiteReport& report) {
   return text;
 }
 
-void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report) {
+nlohmann::ordered_json sites_json(const diagnose::SiteReport& report) {
   using Json = nlohmann::ordered_json;
-  json["answer"] = diagnose::answer_name(report.answer);
-  json["answer_reason"] = escape(report.reason);
   Json sites = Json::array();
   for (const diagnose::Site& site : report.sites) {
     Json stack = Json::array();
@@ -108,7 +121,13 @@ void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report)
                      {"pid", site.pid},
                      {"stack", std::move(stack)}});
   }
-  json["sites"] = std::move(sites);
+  return sites;
+}
+
+void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report) {
+  json["answer"] = diagnose::answer_name(report.answer);
+  json["answer_reason"] = escape(report.reason);
+  json["sites"] = sites_json(report);
   json["live_bytes"] = report.live_bytes;
   if (report.memory)
     json["memory"] = {{"live_heap_bytes", report.memory->live_heap},

@@ -47,15 +47,10 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
 }
 
-diagnose::SiteReport Profiling::quick_report(const verdict::Verdict& tree, double until) {
-  diagnose::SiteReport quick = report(tree, until, nullptr);
-  const bool named = quick.sites.empty() || quick.sites.front().rate <= 0 || quick.sites.front().place.python;
-  return named ? quick : report(tree, until);
-}
-
-diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, heap::Symbols* symbols) {
+diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, bool quick) {
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
-  diagnose::SiteReport report = diagnose::judge_sites(collector_, symbols, {.until = until});
+  diagnose::SiteReport report =
+      diagnose::judge_sites(collector_, &symbols_, {.until = until, .own_names_only = quick});
   report.memory = memory_;
   diagnose::Evidence evidence{tree, epochs_, {}, {}, report.live_rate, first_memory_, memory_};
   const auto gain = [](const diagnose::Site& site) {

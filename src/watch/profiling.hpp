@@ -27,15 +27,17 @@ class Profiling {
   void sample(const observe::Snapshot& snapshot);
   void look(double time) { collector_.look(time); }
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
-  // After the program has ended, or while it runs.
+  // After the program has ended.
   diagnose::SiteReport report(const verdict::Verdict& tree, double until) {
-    return report(tree, until, &symbols_);
+    return report(tree, until, false);
   }
-  // While it runs, without holding up the samples where the line that grows is Python's.
-  diagnose::SiteReport quick_report(const verdict::Verdict& tree, double until);
+  // While it runs: functions of system libraries are not named, so that samples are not held up.
+  diagnose::SiteReport quick_report(const verdict::Verdict& tree, double until) {
+    return report(tree, until, true);
+  }
 
  private:
-  diagnose::SiteReport report(const verdict::Verdict& tree, double until, heap::Symbols* symbols);
+  diagnose::SiteReport report(const verdict::Verdict& tree, double until, bool quick);
   void read_memory(const observe::Snapshot& snapshot);
 
   const proc::Files& files_;

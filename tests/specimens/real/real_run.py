@@ -94,6 +94,9 @@ class Run:
             print({"validate": "Validating ...", "train": "Training"}.get(name, name), flush=True)
         self._send(f"phase {name}")
 
+    def epoch(self, number):
+        self._send(f"epoch {number}")
+
     def finish(self):
         """Writes the truth."""
         path = os.environ.get("REAL_TRUTH")
