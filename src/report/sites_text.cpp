@@ -32,6 +32,11 @@ std::string blocks_of(const diagnose::Site& site) {
                      format_duration(site.oldest_seconds), site.none_freed ? ", none freed" : "");
 }
 
+std::string processes_of(const diagnose::Site& site) {
+  return site.pids.size() == 1 ? fmt::format("process {}", site.pids.front())
+                               : fmt::format("{} processes, most in {}", site.pids.size(), site.pids.front());
+}
+
 std::string memory_table(const diagnose::HeldMemory& memory) {
   std::string text = fmt::format("where the memory is ({} in all):\n", format_bytes(memory.pss));
   const std::pair<const char*, uint64_t> rows[] = {{"live heap", memory.live_heap},
@@ -52,9 +57,10 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
 std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence) {
   if (report.answer != diagnose::Answer::leak && report.answer != diagnose::Answer::undecided)
     return fmt::format("{}: {}", diagnose::answer_name(report.answer), escape(report.reason));
-  const std::string line = growing_line(report);
-  if (line.empty()) return sentence;
-  return fmt::format("{} {:.0f} % of the growth is at {}", sentence, 100 * report.sites.front().share, line);
+  const size_t first = report.answer_site.value_or(0);
+  if (first >= report.sites.size() || report.sites[first].grown <= 0) return sentence;
+  const diagnose::Site& site = report.sites[first];
+  return fmt::format("{} {:.0f} % of the growth is at {}", sentence, 100 * site.share, line_of(site));
 }
 
 std::string growing_line(const diagnose::SiteReport& report) {
@@ -65,8 +71,8 @@ std::string growing_line(const diagnose::SiteReport& report) {
 std::string grown_line(const diagnose::SiteReport& report, double since) {
   const diagnose::Grown most = diagnose::grown_most(report, since);
   if (!most.site) return {};
-  return fmt::format("{} (+{}, process {})", line_of(*most.site), format_bytes(uint64_t(most.bytes)),
-                     most.site->pid);
+  return fmt::format("{} (+{}, {})", line_of(*most.site), format_bytes(uint64_t(most.bytes)),
+                     processes_of(*most.site));
 }
 
 std::string sites_text(const diagnose::SiteReport& report) {
@@ -77,7 +83,7 @@ std::string sites_text(const diagnose::SiteReport& report) {
 }
 
 std::string lines_text(const diagnose::SiteReport& report) {
-  std::string text;
+  std::string text, hint;
   size_t shown = 0;
   for (const diagnose::Site& site : report.sites) {
     if (site.rate <= 0 || shown == most_lines) break;
@@ -86,8 +92,11 @@ std::string lines_text(const diagnose::SiteReport& report) {
                         format_bytes(uint64_t(60 * site.rate)), name_of(site.place),
                         verdict::kind_name(site.verdict.kind));
     if (!site.source.empty()) text += fmt::format("         {}\n", escape(site.source));
-    text += fmt::format("         holds {} in {}, process {}\n", format_bytes(site.bytes), blocks_of(site),
-                        site.pid);
+    text += fmt::format("         holds {} in {}, {}\n", format_bytes(site.bytes), blocks_of(site),
+                        processes_of(site));
+    if (!site.hint.empty() && site.hint != hint)
+      text += fmt::format("         What to try: {}.\n", escape(site.hint));
+    hint = site.hint;
   }
   if (shown == 0 && !report.sites.empty()) {
     auto largest = report.sites;
@@ -113,12 +122,15 @@ nlohmann::ordered_json sites_json(const diagnose::SiteReport& report) {
                      {"source", escape(site.source)},
                      {"bytes", site.bytes},
                      {"blocks", site.blocks},
+                     {"grown_bytes", uint64_t(site.grown)},
                      {"bytes_per_second", site.rate},
                      {"share", site.share},
                      {"verdict", verdict::kind_name(site.verdict.kind)},
+                     {"hint", site.hint.empty() ? Json(nullptr) : Json(escape(site.hint))},
                      {"oldest_seconds", site.oldest_seconds},
                      {"none_freed", site.none_freed},
-                     {"pid", site.pid},
+                     {"pid", site.pids.front()},
+                     {"processes", site.pids.size()},
                      {"stack", std::move(stack)}});
   }
   return sites;

@@ -18,6 +18,8 @@ bool moved(uint64_t now, uint64_t before) {
 void write_sites(RunRecord& record, const diagnose::SiteReport& report, double time,
                  const std::function<int64_t(int pid)>& row_of) {
   record.clear_sites();
+  std::map<std::string, std::string> hints;
+  for (const diagnose::Site& site : report.sites) hints.try_emplace(site.place.text(), escape(site.hint));
   for (const diagnose::HeldStack& held : report.stacks) {
     if (held.bytes == 0) continue;
     std::string stack;
@@ -28,7 +30,8 @@ void write_sites(RunRecord& record, const diagnose::SiteReport& report, double t
                  .stack = stack,
                  .bytes = int64_t(held.bytes),
                  .blocks = int64_t(held.blocks),
-                 .bytes_per_second = held.rate});
+                 .bytes_per_second = held.rate,
+                 .hint = hints[held.stack[diagnose::place_to_name(held.stack)].text()]});
   }
 }
 

@@ -64,7 +64,7 @@ def run(name, options):
         return
     database.unlink(missing_ok=True)
     environment = dict(os.environ, REAL_SECONDS=str(options.seconds), REAL_PACE=str(options.pace), REAL_SEED=str(zlib.crc32(name.encode()) + options.seed),
-                       REAL_TELL="socket", REAL_TRUTH=str(truth), SPECIMEN_SECONDS=str(options.seconds), PYTHONDONTWRITEBYTECODE="1")
+                       REAL_TELL="socket", REAL_EPOCHS="4", REAL_TRUTH=str(truth), SPECIMEN_SECONDS=str(options.seconds), PYTHONDONTWRITEBYTECODE="1")
     began = time.monotonic()
     done = subprocess.run(["nice", options.plimsoll, "profile", "--json", "--interval", "250ms", "--out", str(database), "--",
                            *command_of(name, options)], env=environment, capture_output=True, text=True, check=False)
@@ -97,7 +97,7 @@ def score(name, options):
         out["quiet"] = said["answer"] != "leak" and not any(
             not re.match(r"(filling|retained|no-leak):", text) for _, text in events)
         return out
-    held = sum(s["bytes"] for s in sites if (pathlib.Path(s["file"]).name, s["line"]) in lines)
+    held = sum(s["grown_bytes"] for s in sites if (pathlib.Path(s["file"]).name, s["line"]) in lines)
     out.update(right_answer=said["answer"] == "leak", right_line=place in lines, bytes_ratio=held / lost if lost else None)
     begin, end = marks[0][0] - said["began"], marks[-1][0] - said["began"]
     # Early: before a third of the program's own loop is over, and with a right line.

@@ -185,18 +185,16 @@ def fragmentation(run):
 
 
 def retained(run):
-    """Sequences become longer, and what is freed lies between small blocks that stay: no hole is long enough for the next batch."""
-    held, libc, kept = base(run), ctypes.CDLL(None), []
-    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    """Buffers are cut down to their results where they lie, and each is longer than the last: no hole is long enough for it."""
+    held, libc, results = base(run), ctypes.CDLL(None), []
+    libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
+    libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     for number in run:
-        batch = []
-        for _ in range(5):
-            size = 20_000 + 64 * number
-            batch.append(libc.malloc(size))
-            ctypes.memset(batch[-1], 1, size)
-            kept.append(libc.malloc(32))
-        for block in batch:
-            libc.free(block)
+        sizes = [20_000 + 48 * (4 * number + part) for part in range(4)]
+        buffers = [libc.malloc(ctypes.c_size_t(size)) for size in sizes]
+        for buffer, size in zip(buffers, sizes):
+            ctypes.memset(buffer, 1, size)
+            results.append(libc.realloc(buffer, 32))
 
 
 def saw_tooth(run):

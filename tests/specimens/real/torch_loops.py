@@ -300,7 +300,7 @@ def images_kept_once(run):
 def decode_images(run, epochs, copies=None):
     """Images decoded at first use and kept, with the epochs told; `copies` also keeps one more of each in every epoch."""
     step, size = Training(run), 64 + run.each(OWNED) // 2
-    samples, decoded = max(1, int(run.expected / epochs)), {}
+    samples, decoded, run.epochs = max(1, int(run.expected / epochs)), {}, 0
     for number in run:
         index = number % samples
         if index == 0:
