@@ -166,7 +166,7 @@ RunData hostile(const std::string& text) {
   data.events = {{2, text, text}};
   data.plan = {{text, text, 0, 10, 0, 1}};
   data.plan_roles = {{text, 10}};
-  data.sites = {{1, 1, text + "\n" + text, 5, 1, 2, text}};
+  data.sites = {{1, 1, text + "\n" + text, 5, 1, 2, "x" + text}};  // one without a hint shows none
   verdict::Judgement& judgement = data.judgement.emplace();
   judgement.verdict.sentence = judgement.verdict.explanation = judgement.verdict.spikes.phase = text;
   judgement.culprit = {.name = text, .role = text};
