@@ -67,7 +67,10 @@ struct SiteOptions {
 // names, and lines of Python are all there.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options);
 
-// The least that was held in the last eighth of the samples over the least of the first eighth.
+// Shares, the rate of all and the order of the sites, from their rates.
+void put_in_order(SiteReport& report);
+
+// The least that was held in the last twentieth of the samples over the least of the first twentieth.
 double low_water_growth(std::span<const verdict::Sample> held);
 
 // The site that most exceeds what it ever held until half a minute before `since` (of a shorter life, its first half),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "diagnose/join.hpp"
 #include "platform/clock.hpp"
 
 namespace plimsoll::watch {
@@ -66,10 +67,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
     evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
                               site.verdict.onset, site.none_freed,
                               site.content == diagnose::Content::kernel_cache});
-  diagnose::Answered answered = diagnose::answer(evidence);
-  report.answer = answered.answer;
-  report.reason = std::move(answered.reason);
-  report.answer_site = answered.line;
+  diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
   if (collector_.processes().empty())
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "
