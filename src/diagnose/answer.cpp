@@ -182,7 +182,10 @@ Answered answer(const Evidence& evidence) {
     case verdict::Kind::leak:
       if (!evidence.lines.empty() && evidence.lines.front().rate > 0)
         return {Answer::leak, evidence.lines.front().name + " holds more and more", 0};
-      return {Answer::leak, "the memory of the tree grows, but no line of the program that was seen does"};
+      return {Answer::leak,
+              evidence.lines.empty()
+                  ? "the memory of the tree grows; which line holds it is not known"
+                  : "the memory of the tree grows, but no line of the program that was seen does"};
     case verdict::Kind::undecided:
       break;
   }

@@ -269,6 +269,9 @@ Grown grown_most(const SiteReport& report, double since) {
 }
 
 std::string next_with_sites(const SiteReport& report) {
+  if (report.outside && report.outside->woken == 0)
+    return "start the program with `plimsoll profile -- …`, or with `plimsoll profile --dormant -- …` to "
+           "attach to it later";
   if (report.sites.empty() || report.sites.front().rate <= 0)
     return "no sampled line grows: watch for longer, or sample more finely, as with `--rate 64KiB`";
   const Site& first = report.sites.front();

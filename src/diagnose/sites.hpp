@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnose/answer.hpp"
+#include "diagnose/outside.hpp"
 #include "diagnose/places.hpp"
 #include "diagnose/traits.hpp"
 #include "heap/collector.hpp"
@@ -54,6 +55,8 @@ struct SiteReport {
   std::string reason;                 // of the answer, one sentence; not escaped
   std::optional<size_t> answer_site;  // which of the sites it is about
   std::vector<std::string> notes;
+  // Where the processes ran before: what was seen from outside.
+  const Outside* outside = nullptr;
 };
 
 struct SiteOptions {

@@ -124,7 +124,12 @@ Watch::Watch(const WatchOptions& options)
   }
   if (server_.serving()) console_.say(fmt::format("plimsoll: live at {}\n", server_.url()));
   clock_ = {};
-  if (!options_.command.empty()) launch();
+  if (!options_.command.empty()) {
+    launch();
+  } else if (options_.profile.on) {
+    options_.profile.attach = true;
+    profiling_ = std::make_unique<Profiling>(target_.files(), options_.profile, options_.out);
+  }
   sampler_ = std::make_unique<observe::Sampler>(
       target_.files(), observe::ProcessTree(target_.files(), target_.root(), target_.child() != nullptr),
       observe::SamplerOptions{});
