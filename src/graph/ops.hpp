@@ -27,6 +27,7 @@ OpPointer rmsnorm(float epsilon);
 // x [N, I], w [I, O] (or [O, I] transposed), bias [O]?, addend [N, O]? -> y [N, O]. A frozen w may be bf16 or f16.
 struct Linear {
   bool transposed = false, bias = true, addend = false;
+  bool in_place = false;  // y may take the place of addend
 };
 OpPointer linear(Linear options);
 // q [N, H D], k [N, K D], v [N, K D], positions [B, T] i32? -> out [N, H D], lse [B H, T]. The first three may be columns of

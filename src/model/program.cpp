@@ -102,7 +102,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 
-  const ValueId hidden = model.hidden(list, {program.tokens, B, T, options.dropout});
+  const ValueId hidden = model.hidden(list, {program.tokens, B, T, options.dropout, options.lora_dropout});
   const auto again = recomputed(options, model, list);
   const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
@@ -159,6 +159,18 @@ void record_generation(Program& program) {
   list.loop_end = list.nodes().size();
 }
 
+void record_window(Program& program, const ProgramOptions& options) {
+  Graph& graph = *program.graph;
+  const int64_t T = options.model.context;
+  List& list = graph.list("window");
+  program.window = static_cast<int>(graph.lists().size()) - 1;
+  program.window_tokens = graph.value("w.tokens", {{1, T + 1}, DType::i32}, Role::input, Keep::from_start);
+  const ValueId hidden = program.model->hidden(list, {program.window_tokens, 1, T});
+  program.window_logits = program.model->logits(list, hidden, "w.logits");
+  graph.keep(program.window_logits, Keep::to_end);
+  list.loop_end = list.nodes().size();
+}
+
 }  // namespace
 
 Program record(const ProgramOptions& options) {
@@ -170,6 +182,7 @@ Program record(const ProgramOptions& options) {
   if (options.train) record_training(program, options);
   if (options.evaluate_batch > 0) record_evaluation(program, options);
   if (options.generate) record_generation(program);
+  if (options.logits) record_window(program, options);
   return program;
 }
 
