@@ -18,7 +18,8 @@ struct DropoutSite {
       0;  // rows of a micro-batch: masks depend on the row within the step, not the micro-batch
 };
 
-// tokens [B, T+1] i32, wte [V, C], wpe [>=T, C]? -> x [N, C]. A frozen table may be bf16 or f16.
+// tokens [B, T+1] i32, wte [V, C], wpe [>=T, C]?, positions [B, T] i32? -> x [N, C]. A frozen table may be bf16 or f16.
+// Positions say which row of wpe a token takes; without them it is its place in the sequence.
 OpPointer embedding();
 // x [N, C], gain [C], bias [C] -> y [N, C], mean [N], rstd [N]
 OpPointer layernorm();

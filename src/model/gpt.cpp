@@ -77,8 +77,10 @@ ValueId Gpt::hidden(List& list, const Windows& windows) const {
     const ValueId t = project(list, p, y, name, no_value, adapter());
     return list.emit(ops::dropout({dropout, ++site, B * T}, true), {t, x}, name + ".residual")[0];
   };
-  ValueId x =
-      dropped(list.emit(ops::embedding(), {windows.tokens, wte_, wpe_}, "embedding")[0], "embedding.dropout");
+  const bool packed = windows.positions != no_value;
+  std::vector<ValueId> looked_up = {windows.tokens, wte_, wpe_};
+  if (packed) looked_up.push_back(windows.positions);
+  ValueId x = dropped(list.emit(ops::embedding(), looked_up, "embedding")[0], "embedding.dropout");
   for (size_t l = 0; l < blocks_.size(); ++l) {
     const Block& b = blocks_[l];
     const List::BlockScope scope(list, static_cast<int>(l));
@@ -87,7 +89,9 @@ ValueId Gpt::hidden(List& list, const Windows& windows) const {
     const ValueId qkv = project(list, b.attn, y, h + "qkv", no_value, adapter());
     const ops::AttentionOptions attention{
         .B = B, .T = T, .heads = spec_.heads, .dropout = {dropout, ++site, B * T}};
-    const ValueId a = list.emit(ops::attention(attention), thirds(qkv, h), h + "attention")[0];
+    std::vector<ValueId> seen = thirds(qkv, h);
+    if (packed) seen.push_back(windows.positions);
+    const ValueId a = list.emit(ops::attention(attention), seen, h + "attention")[0];
     x = residual(a, b.proj, x, h + "attention.proj");
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];
     const ValueId f = project(list, b.fc, z, h + "fc", no_value, adapter());

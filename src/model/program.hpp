@@ -19,6 +19,9 @@ struct ProgramOptions {
   float dropout = 0;
   float lora_dropout = 0;  // of what adapters see
   bool weighted = false;   // each target's loss counts with a weight that comes with the tokens
+  // Windows hold packed samples: positions and targets come with the tokens, and targets of -1 do not count. Moment's
+  // loss_scale says how many of a step do.
+  bool packed = false;
   ops::AdamWOptions adamw;
   float clip = 0;         // 0: none
   int64_t loss_rows = 0;  // rows of logits held at once; 0: automatic
@@ -42,8 +45,11 @@ struct Program {
   ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
   ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them
   ValueId evaluate_tokens = no_value, evaluate_losses = no_value;  // [B, T+1], [B T]
-  ValueId token = no_value, logits = no_value;                     // generate: [1], [1, V]
-  ValueId window_tokens = no_value, window_logits = no_value;      // window: [1, T+1], [T, V]
+  // Packed: [B, T] i32 each.
+  ValueId positions = no_value, targets = no_value, evaluate_positions = no_value,
+          evaluate_targets = no_value;
+  ValueId token = no_value, logits = no_value;                 // generate: [1], [1, V]
+  ValueId window_tokens = no_value, window_logits = no_value;  // window: [1, T+1], [T, V]
   std::vector<ValueId> gradients;  // as `trained`, before clipping; readable with keep_gradients only
 };
 

@@ -27,7 +27,8 @@ except ImportError as missing:
 torch.set_num_threads(1)
 transformers.utils.logging.disable_progress_bar()
 CONTEXT, STEPS, LR, BATCH, PROMPT = 32, 20, 1e-3, 2, "abc"
-folder = pathlib.Path(tempfile.mkdtemp(prefix="plimsoll-pretrained-"))
+temporary = tempfile.TemporaryDirectory(prefix="plimsoll-pretrained-")
+folder = pathlib.Path(temporary.name)
 text = folder / "text.txt"
 words = random.Random(7)
 text.write_text("".join(words.choice("abcdefgh ABCDEFG\n.,") for _ in range(6000)))

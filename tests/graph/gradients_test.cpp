@@ -141,6 +141,8 @@ TEST_P(OpGradient, Dropout) {
 TEST_P(OpGradient, Embedding) {
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}});
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}});
+  check(ops::embedding(),
+        {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}, {{{2, 5}, DType::i32}, 0, 5}});
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryTable, OpGradient,
