@@ -99,7 +99,9 @@ void run() {
   if (prompt.empty()) prompt = saved.state.settings.prompt;
   std::vector<int32_t> tokens = tokenizer.encode(prompt);
   if (tokens.empty())
-    tokens = {std::max(0, tokenizer.kind() == Tokenizer::Kind::bytes ? '\n' : tokenizer.token_of(U'\n'))};
+    tokens = tokenizer.kind() == Tokenizer::Kind::characters
+                 ? std::vector{std::max(0, tokenizer.token_of(U'\n'))}
+                 : tokenizer.encode("\n");
   LoadedModel model(saved, {.generate = true, .evaluate_batch = 0, .threads = threads, .gemm = gemm});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (interactive) return converse(generator, tokenizer);
