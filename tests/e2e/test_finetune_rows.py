@@ -4,7 +4,7 @@ import random
 from harness import LONG, SOURCE, Running, Temporary, environment, json, os, run, same_checkpoint, signal, subprocess, time
 from tiny_model import make_model
 
-STEPS = 400
+STEPS = 1200
 KILLS = 50 if LONG else 4
 
 
@@ -60,6 +60,7 @@ def check_kills(folder):
     else:
         run(folder, *how)
     same_checkpoint(folder / "whole", folder / "killed", STEPS)
+    assert kills > 0, "the run was over before it could be killed"
     print(f"{kills} kills, the same bytes")
 
 
@@ -76,6 +77,14 @@ def check_selective(folder):
     different = next(i for i, (a, b) in enumerate(zip(plain, late)) if a != b)
     # Two epochs of about nine tenths of the windows, three in a step.
     assert plain[0] != early[0] and 2 * windows * 0.6 / 3 < different <= 2 * windows / 3, (different, windows)
+
+
+def check_chat(folder):
+    said = run(folder, "sample", "whole", "--chat", "the ", "--temperature", 0, "--length", 60, "--json").json()
+    assert said["chat"] == "the " and "<|im_end|>" not in said["text"] and "user" not in said["text"], said
+    asked = "<|im_start|>user\nthe <|im_end|>\n<|im_start|>assistant\n"
+    whole = run(folder, "sample", "whole", "--prompt", asked, "--temperature", 0, "--length", 60, "--json").json()["text"]
+    assert whole.startswith(asked + said["text"]), (whole, said)
 
 
 def check_refusals(folder):
@@ -111,6 +120,7 @@ def main():
         check_kills(folder)
         told = run(folder, "train", "--resume", "whole", "--iterations", STEPS + 5)
         assert "1 rows have nothing to learn" in told.out + told.err, told
+        check_chat(folder)
         check_selective(folder)
         check_refusals(folder)
 
