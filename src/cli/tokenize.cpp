@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "data/labels.hpp"
 #include "tokens/tokenizer.hpp"
 
 namespace plimsoll::cli::tokenize_command {
@@ -18,8 +19,8 @@ namespace {
 constexpr uint64_t most_bytes = uint64_t(1) << 31;
 
 struct Text {
-  std::string model, file;
-  bool decode = false, as_json = false, count = false, template_tokens = false, rows = false;
+  std::string model, file, chat = "auto";
+  bool decode = false, labels = false, as_json = false, count = false, template_tokens = false, rows = false;
 };
 
 std::string read_input(const std::string& file) {
@@ -47,18 +48,49 @@ std::vector<int32_t> parse_ids(std::string_view text) {
   return ids;
 }
 
-// The texts of JSON lines.
-std::vector<std::string> parse_rows(std::string_view text) {
-  std::vector<std::string> rows;
+std::vector<Row> parse_rows(std::string_view text) {
+  std::vector<Row> rows;
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text::next_line(text);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const nlohmann::json row = parse_json(line);
-    if (!row.is_object() || !row.contains("text") || !row["text"].is_string())
-      fail_input("line {} is no JSON object with a `text`", number);
-    rows.push_back(row["text"].get<std::string>());
+    try {
+      rows.push_back(parse_row(line));
+    } catch (const InputError& error) {
+      fail_input("line {}: {}", number, error.what());
+    }
   }
   return rows;
+}
+
+// The `text` of each row.
+std::vector<std::string> parse_texts(std::string_view text) {
+  std::vector<std::string> texts;
+  for (Row& row : parse_rows(text)) {
+    if (row.schema != Schema::text)
+      fail_input("row {} has no `text`; --labels reads other rows", texts.size() + 1);
+    texts.push_back(std::move(row.text));
+  }
+  return texts;
+}
+
+// Rows as a training run sees them.
+void print_labels(const Text& options) {
+  const ModelText text = load_model_text(options.model, options.chat);
+  std::vector<std::vector<int32_t>> ids, labels;
+  for (const Row& row : parse_rows(read_input(options.file))) {
+    const bool chat = row.schema == Schema::messages || row.schema == Schema::instruction;
+    LabelledTokens labelled = Labeller(text, chat).label(row);
+    labels.emplace_back();
+    for (size_t i = 0; i < labelled.tokens.size(); ++i)
+      labels.back().push_back(labelled.learned[i] ? labelled.tokens[i] : -1);
+    ids.push_back(std::move(labelled.tokens));
+  }
+  if (options.as_json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{"rows", ids}, {"labels", labels}}.dump());
+    return;
+  }
+  for (size_t i = 0; i < ids.size(); ++i)
+    fmt::print("{}\n{}\n", fmt::join(ids[i], " "), fmt::join(labels[i], " "));
 }
 
 void print_text(const std::string& text, bool as_json) {
@@ -73,11 +105,12 @@ void print_text(const std::string& text, bool as_json) {
 
 void run(const Text& options) {
   if (options.model.empty()) fail_input("--model is missing; give a model folder or a tokenizer.json");
+  if (options.labels) return print_labels(options);
   const tokens::Tokenizer tokenizer = tokens::Tokenizer::load(options.model);
   const std::string input = read_input(options.file);
   if (options.decode) return print_text(tokenizer.decode(parse_ids(input)), options.as_json);
   const bool rows = options.rows || options.file.ends_with(".jsonl");
-  const std::vector<std::string> texts = rows ? parse_rows(input) : std::vector<std::string>{input};
+  const std::vector<std::string> texts = rows ? parse_texts(input) : std::vector<std::string>{input};
   std::vector<std::vector<int32_t>> ids;
   const auto start = std::chrono::steady_clock::now();
   size_t count = 0, bytes = 0;
@@ -117,6 +150,12 @@ Command command(
       options.flag("--template", text->template_tokens,
                    "add the tokens the file's template puts around a text, such as the one that begins it");
       options.flag("--rows", text->rows, "read JSON lines and tokenize the `text` of each");
+      options.flag("--labels", text->labels,
+                   "read rows of any schema as training does, and print their labels too: -1 is not learned");
+      options
+          .value("--chat-template", text->chat,
+                 "with --labels: how conversations become text; auto: the model's own template")
+          .one_of({"auto", "chatml", "llama3", "plain"});
       options.flag("--count", text->count, "print how many tokens there are instead of the ids");
       options.flag("--json", text->as_json, "print one JSON object");
       options.run([text] { run(*text); });

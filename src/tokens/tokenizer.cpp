@@ -95,9 +95,11 @@ std::vector<bool> Tokenizer::read_tokens(const TokenizerFile& file) {
   }
   std::vector<bool> writable(place.size());
   exists_.resize(place.size());
+  special_.resize(place.size());
   byte_tokens_.fill(-1);
   for (size_t id = 0; id < place.size(); ++id) {
     exists_[id] = place[id] >= 0 || added[id];
+    special_[id] = added[id] && added[id]->special;
     const std::string text = added[id] && added[id]->normalized ? normalize(added[id]->content, form_)
                              : added[id]                        ? added[id]->content
                              : exists_[id] ? std::string(file.vocabulary[size_t(place[id])])
@@ -254,11 +256,6 @@ std::optional<int32_t> Tokenizer::find_added(std::string_view content) const {
   for (const AddedToken& token : added_)
     if (token.content == content) return token.id;
   return std::nullopt;
-}
-
-bool Tokenizer::is_special(int32_t token) const {
-  return std::any_of(added_.begin(), added_.end(),
-                     [&](const AddedToken& added) { return added.id == token && added.special; });
 }
 
 }  // namespace plimsoll::tokens

@@ -39,7 +39,9 @@ class Tokenizer {
   int vocabulary() const { return int(bytes_.size()); }
   // The added token that is written so, such as "<|im_end|>".
   std::optional<int32_t> find_added(std::string_view content) const;
-  bool is_special(int32_t token) const;
+  bool is_special(int32_t token) const { return special_[size_t(token)]; }
+  // The bytes behind one token, which must exist.
+  std::string_view bytes(int32_t token) const { return bytes_[size_t(token)]; }
   bool has(int32_t token) const { return token >= 0 && token < vocabulary() && exists_[size_t(token)]; }
 
  private:
@@ -54,7 +56,7 @@ class Tokenizer {
   void append_bytes(std::string_view piece, std::vector<int32_t>& out) const;
 
   Texts bytes_;  // of each id; a piece that is a token can be found
-  std::vector<bool> exists_;
+  std::vector<bool> exists_, special_;
   std::array<int32_t, 256> byte_tokens_;  // of single bytes, or -1
   Merges merges_;
   std::vector<AddedToken> added_;

@@ -2,8 +2,11 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "data/packed_corpus.hpp"
 #include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
+#include "data/token_corpus.hpp"
+#include "train/model_spec.hpp"
 
 namespace plimsoll {
 namespace {
@@ -17,7 +20,7 @@ bool holds_a_run(const fs::path& folder) {
          !list_checkpoints(folder).empty();
 }
 
-// runs/small, or runs/small-2, -3, … where that is taken.
+// runs/small, or runs/small-2, -3, … where that is taken; of a published model its folder's name.
 fs::path fresh_folder(const Settings& settings) {
   if (!settings.out.empty()) {
     if (holds_a_run(settings.out))
@@ -25,10 +28,15 @@ fs::path fresh_folder(const Settings& settings) {
                  settings.out);
     return settings.out;
   }
-  fs::path folder = fs::path("runs") / settings.preset;
+  fs::path folder = fs::path("runs") / settings.model_name();
   for (int n = 2; holds_a_run(folder); ++n)
-    folder = fs::path("runs") / fmt::format("{}-{}", settings.preset, n);
+    folder = fs::path("runs") / fmt::format("{}-{}", settings.model_name(), n);
   return folder;
+}
+
+// A state on disk has only the checksum of a published model's tokenizer.
+void read_tokenizer(RunState& state) {
+  state.tokenizer.read_from(state.settings.model, state.settings.chat_template);
 }
 
 }  // namespace
@@ -54,6 +62,7 @@ Start find_start(const SettingsSources& sources) {
       const RunState saved = parse_state(read_file(from / "run.json", largest_state));
       start.state = saved;
       start.state.settings = resolve(sources, &saved.settings);
+      read_tokenizer(start.state);
       if (auto difference = first_difference(saved.settings, start.state.settings))
         fail_input("--resume {}: {}", from.string(), *difference);
     } else {
@@ -71,6 +80,7 @@ Start find_start(const SettingsSources& sources) {
   const RunState saved = parse_state(whole.state);
   start.state = saved;
   start.state.settings = resolve(sources, &saved.settings);
+  read_tokenizer(start.state);
   if (auto difference = first_difference(saved.settings, start.state.settings))
     fail_input("--resume {}: {}", from.string(), *difference);
   if (const auto asked = start.state.settings.iterations; uint64_t(asked) < saved.step)
@@ -87,13 +97,31 @@ Start find_start(const SettingsSources& sources) {
   return start;
 }
 
+namespace {
+
+// As the published model reads.
+std::unique_ptr<Corpus> open_with_model(const Settings& s, const Tokenizer* tokenizer,
+                                        bool all_for_validation, const ReadingProgress& reading) {
+  if (s.data.empty()) fail_input("--model goes with --data FILE");
+  Tokenizer own = tokenizer ? *tokenizer : Tokenizer::of_model(s.model, s.chat_template);
+  if (!s.has_labels())
+    return std::make_unique<TokenCorpus>(s.data, std::move(own), all_for_validation ? 0.0 : 0.9, reading);
+  const SelectiveLoss selective{parse_structure(s.selective_loss), split_names(s.selective_keys)};
+  return std::make_unique<PackedCorpus>(
+      s.data, std::move(own),
+      PackedOptions{{s.context, s.skip_bad, selective}, uint64_t(s.selective_from_epoch), all_for_validation},
+      reading);
+}
+
+}  // namespace
+
 std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer,
                                     bool all_for_validation, const ReadingProgress& reading) {
+  if (settings.tokenizer == "model") return open_with_model(settings, tokenizer, all_for_validation, reading);
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
-    fail_input(
-        "distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
+    fail_input("distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {
     auto corpus = std::make_unique<GrammarCorpus>(settings.seed);
     if (tokenizer && *tokenizer != corpus->tokenizer())
@@ -121,8 +149,10 @@ void bind_data(Start& start, const Corpus& corpus) {
   state.fingerprint = corpus.fingerprint();
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
   if (state.vocab < corpus.vocabulary())
-    fail_input("vocab: {} is too few for the data's {} characters; leave --vocab out", state.vocab,
-               corpus.vocabulary());
+    fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, corpus.vocabulary(),
+               state.settings.model.empty() ? "data" : "model's tokenizer",
+               state.settings.model.empty() ? "leave --vocab out"
+                                            : "config.json and tokenizer.json do not belong together");
 }
 
 void check_metrics(const fs::path& file, const fs::path& folder) {
@@ -133,15 +163,13 @@ void check_metrics(const fs::path& file, const fs::path& folder) {
   if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
   const bool there = fs::exists(file, ignored);
   if (const int code = may_write(there ? file : home))
-    fail_input("--metrics {}: {}; give a file in a writable folder", file.string(),
-               error_text(code));
+    fail_input("--metrics {}: {}; give a file in a writable folder", file.string(), error_text(code));
 }
 
 void make_run_folder(const fs::path& folder, std::string_view run_json) {
   std::error_code error;
   auto check = [&] {
-    if (error)
-      fail_input("--out {}: {}; give a writable folder", folder.string(), error.message());
+    if (error) fail_input("--out {}: {}; give a writable folder", folder.string(), error.message());
   };
   if (fs::exists(folder, error)) {
     error = {may_write(folder), std::generic_category()};
@@ -174,14 +202,37 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
     if (error) throw;
     fs::rename(path.string() + "-wal", aside + "-wal", error);
     fs::remove(path.string() + "-shm", error);
-    notes.push_back(fmt::format("{}; the record was renamed to {} and a new one was started", damage.what(), aside));
+    notes.push_back(
+        fmt::format("{}; the record was renamed to {} and a new one was started", damage.what(), aside));
   }
   return RunRecord::resume(path, options, step);
 }
 
 SavedModel find_model(const std::filesystem::path& path) {
   const WholeCheckpoint whole = newest_whole(plimsoll::resolve(path));
-  return {parse_state(whole.state), whole.checkpoint, whole.warnings};
+  SavedModel saved{parse_state(whole.state), whole.checkpoint, whole.warnings};
+  read_tokenizer(saved.state);
+  return saved;
+}
+
+SavedModel published_model(const SettingsSources& sources) {
+  RunState state;
+  state.settings = resolve(sources);
+  state.vocab = state.settings.vocab;
+  if (state.settings.tokenizer == "model")
+    state.tokenizer = Tokenizer::of_model(state.settings.model, state.settings.chat_template);
+  return {std::move(state), std::nullopt, {}};
+}
+
+std::string load_published(const Runtime& runtime, const Settings& settings, bool frozen_only,
+                           const std::string& expected) {
+  const auto slots = runtime.given_slots(frozen_only);
+  if (slots.empty()) return expected;
+  const ChecksumText found = open_pretrained(settings.model)->weights.load(slots);
+  if (!expected.empty() && view(found) != expected)
+    fail_input("--model {}: its weights are not those this run began with (checksum {}, expected {})",
+               settings.model, view(found), expected);
+  return std::string(view(found));
 }
 
 }  // namespace plimsoll

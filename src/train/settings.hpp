@@ -23,6 +23,14 @@ struct Settings {
   bool tied = false, head_bias = true;
   double dropout = 0;
 
+  // Fine-tuning: the folder of a published model, from which the sizes above then come. All of it is trained unless
+  // adapters or blocks are asked for.
+  std::string model;
+  int lora_rank = 0;                        // 0: no adapters
+  double lora_alpha = 0, lora_dropout = 0;  // alpha 0: twice the rank
+  std::string lora_targets = "all";
+  int train_last = 0;  // 0: not only the last blocks
+
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
   double lr = 3e-4, min_lr = 3e-5;
@@ -33,6 +41,9 @@ struct Settings {
   // Data.
   std::string data;  // empty: the embedded grammar
   std::string tokenizer = "char";
+  std::string chat_template = "auto";
+  std::string selective_loss = "off", selective_keys;
+  int selective_from_epoch = 0;
   bool skip_bad = false;       // malformed lines of samples are left out
   int shuffle_buffer = 4096;   // samples waiting to be drawn
   double distrust_lambda = 0;  // how much provenance weighs; 0: not at all
@@ -62,6 +73,10 @@ struct Settings {
   std::string resume, metrics, tensorboard;
 
   bool operator==(const Settings&) const = default;
+  // Whether the data is rows of which some tokens are learned.
+  bool has_labels() const { return tokenizer == "model" && data.ends_with(".jsonl"); }
+  // What the model is called: its preset's name, or that of the folder it comes from.
+  std::string model_name() const;
 };
 
 // What `recompute` says; nothing for "auto". InputError for what it cannot say.
@@ -76,6 +91,11 @@ std::string recompute_text(const RecomputeChoice& choice);
 const std::vector<std::string>& preset_names();
 // InputError names the known ones.
 Settings preset(std::string_view name);
+
+// The settings a run on a published model begins with; `adapters`: only those are trained.
+Settings fine_tuning_defaults(bool adapters);
+// Takes the sizes from the folder in `model`. InputError where it is not a model this program can compute.
+void take_sizes_of_model(Settings& settings);
 
 // Learned numbers of the model with `vocab` tokens: a tied head shares the token table.
 uint64_t parameters(const Settings& settings, int vocab);

@@ -29,6 +29,23 @@ const Setting table[] = {
     {"Model", "dropout", &Settings::dropout, "X", "fraction of activations dropped during training", 0, 1,
      agree, below},
 
+    {"Fine-tuning", "model", &Settings::model, "DIR",
+     "folder of a Hugging Face model to start from (config.json, *.safetensors): GPT-2, Llama, Qwen2 or "
+     "Qwen3",
+     0, 0, change},
+    {"Fine-tuning", "lora_rank", &Settings::lora_rank, "N",
+     "train low-rank adapters of this rank and freeze the model; 0: train the model itself", 0, 4096, agree},
+    {"Fine-tuning", "lora_alpha", &Settings::lora_alpha, "X",
+     "adapters are scaled by alpha / rank; 0: twice the rank", 0, 1e6, agree},
+    {"Fine-tuning", "lora_dropout", &Settings::lora_dropout, "X",
+     "fraction of an adapter's input dropped during training", 0, 1, agree, below},
+    {"Fine-tuning", "lora_targets", &Settings::lora_targets, "NAMES",
+     "matrices with an adapter: all, names such as q_proj,v_proj, or a regular expression of whole module "
+     "names",
+     0, 0, agree},
+    {"Fine-tuning", "train_last", &Settings::train_last, "N",
+     "train only the last N blocks and the final norm; 0: not so", 0, 1024, agree},
+
     {"Training", "iterations", &Settings::iterations, "N",
      "total number of optimiser steps, including those before a resume", 1, a_billion, change},
     {"Training", "batch", &Settings::batch, "N", "windows per batch", 1, 1048576, agree},
@@ -50,11 +67,19 @@ const Setting table[] = {
     {"Training", "seed", &Settings::seed, "N", "seed of all random numbers", 0, any_seed, agree},
 
     {"Data", "data", &Settings::data, "PATH",
-     "UTF-8 text, a file or a folder, or samples with provenance, a file *.jsonl; without it the embedded "
-     "grammar",
+     "UTF-8 text, a file or a folder, or samples, a file *.jsonl: with provenance or, with --model, rows for "
+     "fine-tuning; without it the embedded grammar",
      0, 0, change},
-    {"Data", "tokenizer", &Settings::tokenizer, "char|bytes", "what one token is: a character or a byte", 0,
-     0, agree},
+    {"Data", "tokenizer", &Settings::tokenizer, "char|bytes|model",
+     "what one token is: a character, a byte, or what the published model's own tokenizer says", 0, 0, agree},
+    {"Data", "chat_template", &Settings::chat_template, "auto|chatml|llama3|plain",
+     "how conversations become text; auto: the model's own template, plain if it has none", 0, 0, agree},
+    {"Data", "selective_loss", &Settings::selective_loss, "off|conservative|moderate|aggressive",
+     "leave out the loss of tokens that only write the structure of JSON", 0, 0, agree},
+    {"Data", "selective_keys", &Settings::selective_keys, "NAMES",
+     "aggressive selective loss: keys that are structure, separated by commas; empty: all", 0, 0, agree},
+    {"Data", "selective_from_epoch", &Settings::selective_from_epoch, "N",
+     "epochs before selective loss begins", 0, a_billion, agree},
     {"Data", "distrust_lambda", &Settings::distrust_lambda, "X",
      "samples: weight of the provenance in the loss; 0: ignored", 0, 1, agree},
     {"Data", "shuffle_buffer", &Settings::shuffle_buffer, "N",

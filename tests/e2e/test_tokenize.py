@@ -57,6 +57,8 @@ def check_refusals(folder):
     refused(folder, '"x"', "--model", "model", "ids", "--decode")
     (folder / "rows.jsonl").write_text('{"text": "the"}\n{"text": 1}\n')
     refused(folder, "line 2", "--model", "model", "rows.jsonl")
+    (folder / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
+    refused(folder, "--labels", "--model", "model", "rows.jsonl")
 
 
 def check_hostile(folder):
