@@ -57,7 +57,7 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     const Rise first = rise(line.held, begin, end.value_or(last));
     if (first.bytes < enough) continue;
     if (!filled || first.bytes > most) filled = i, most = first.bytes;
-    if (!end || last - *end < next_epoch * (*end - begin)) {
+    if (!end || last < *evidence.epochs.tells_at()) {
       just_begun = true;
       continue;
     }
@@ -151,6 +151,10 @@ HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footpri
   memory.other = classes.other;
   memory.pss = classes.sum();
   return memory;
+}
+
+std::optional<double> Epochs::tells_at() const {
+  return first_end_ ? std::optional(*first_end_ + next_epoch * (*first_end_ - begin_)) : std::nullopt;
 }
 
 void Epochs::see(int64_t number, double time) {
