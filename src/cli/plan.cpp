@@ -40,7 +40,7 @@ std::vector<Way> frontier(const Settings& settings, int vocab) {
 
 void print_sweep(const Settings& settings, int vocab) {
   std::vector<Way> best = frontier(settings, vocab);
-  for (Way& way : best) predict(way, settings);
+  predict(best, settings);
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, sweep_svg(best, overhead));
   if (as_json) {
@@ -71,7 +71,7 @@ void run() {
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (sweep) return print_sweep(settings, vocab);
   Way way = way_for(settings, vocab);
-  predict(way, settings);
+  predict({&way, 1}, settings);
   const PlannedRun run = plan_run(settings, vocab, way, thread_count(settings));
   const Graph& graph = *run.program.graph;
   if (!svg.empty()) write_durably(svg, plan_svg(graph, run.plan));

@@ -136,11 +136,12 @@ double slowness(const Settings& settings) {
   return product / (2. * m * n * k / expected.products);
 }
 
-void predict(Way& way, const Settings& settings) {
-  way.seconds *= slowness(settings);
-  if (way.read_bytes)
-    way.seconds =
-        std::max(way.seconds, double(way.read_bytes) / open_pretrained(settings.model)->stream->speed());
+void predict(std::span<Way> ways, const Settings& settings) {
+  const double slower = slowness(settings);
+  const bool streams =
+      std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.read_bytes > 0; });
+  const double disk = streams ? open_pretrained(settings.model)->stream->speed() : usual_disk;
+  for (Way& way : ways) way.seconds = std::max(way.seconds * slower, double(way.read_bytes) / disk);
 }
 
 uint64_t process_overhead(uint64_t now) {

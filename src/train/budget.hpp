@@ -5,6 +5,7 @@
 //   way.seconds * slowness(settings)                                        // what a step should take on this machine
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace plimsoll {
 // How many times longer this machine takes than the table says, measured in a few milliseconds; for predicting, never
 // for choosing.
 double slowness(const Settings& settings);
-// Turns a way's seconds at the speed of the table into those of this machine, its disk included where weights are streamed.
-void predict(Way& way, const Settings& settings);
+// Turns seconds at the speed of the table into those of this machine, its disk included where weights are streamed.
+void predict(std::span<Way> ways, const Settings& settings);
 
 // What the process takes besides the plan: code, libraries, stacks, the record's heap. `now` is resident before the
 // plan is mapped. Rounded up in steps, so that the same command finds the same figure again.
