@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "heap/idle_process.hpp"
+
 namespace plimsoll::diagnose {
 namespace {
 
@@ -45,6 +47,26 @@ TEST(GrownMost, NothingWhereNothingGrew) {
   EXPECT_EQ(grown_most(report, 10).site, nullptr);
   report.sites = {holding("model", {{0, 60e6}, {5, 60e6}, {10, 50e6}})};
   EXPECT_EQ(grown_most(report, 10).site, nullptr);
+}
+
+// A line is judged up to the moment its process was last seen at work, not through its end.
+TEST(Sites, TheEndOfAProcessIsNotJudged) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);  // it need only exist: nothing is launched
+  heap::Collector collector;
+  heap::IdleProcess idle;
+  for (int look = 1; look <= 20; ++look) {
+    heap::write_held(collector, idle.pid, 10 * look);
+    collector.look(look);
+  }
+  heap::write_held(collector, idle.pid, 20);
+  idle.end();
+  collector.look(21);
+  const SiteReport report = judge_sites(collector, nullptr, {.until = 21});
+  ASSERT_EQ(report.sites.size(), 1u);
+  EXPECT_EQ(report.sites[0].held.back().time, 20);
+  EXPECT_EQ(report.sites[0].held.back().bytes, 200 << 20);
+  EXPECT_EQ(report.sites[0].bytes, uint64_t(200) << 20);
+  EXPECT_EQ(report.sites[0].grown, 190 << 20);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The whole way through a real process: preloaded library, its file, reader, symbols. The specimen says what it holds.
 #include "heap/collector.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -13,9 +14,11 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "heap/heap_file_maker.hpp"
+#include "heap/idle_process.hpp"
 #include "heap/symbols.hpp"
 
 extern char** environ;
@@ -186,6 +189,26 @@ TEST(Collector, RefusesWithoutTheLibrary) {
     EXPECT_THROW(Collector(), InputError);
   }
   setenv("PLIMSOLL_HEAP_LIBRARY", before.c_str(), 1);
+}
+
+// What a program frees while it ends is not what it held; what it frees at work is.
+TEST(Collector, ProcessThatEndedIsSeenAsItWasAtWork) {
+  for (const auto& [last, expected, time] : {std::tuple(190, 200, 1.0), std::tuple(199, 199, 3.0)}) {
+    Collector collector;
+    IdleProcess idle;
+    write_held(collector, idle.pid, 200);
+    collector.look(1);
+    write_held(collector, idle.pid, last);
+    collector.look(2);
+    ASSERT_EQ(collector.processes().size(), 1u);
+    EXPECT_EQ(collector.processes()[0]->held_bytes(), uint64_t(last) << 20);  // while it lives, as it is
+    idle.end();
+    collector.look(3);
+    const Profiled& process = *collector.processes()[0];
+    EXPECT_TRUE(process.ended);
+    EXPECT_EQ(process.held_bytes(), uint64_t(expected) << 20);
+    EXPECT_EQ(process.held_time, time);
+  }
 }
 
 }  // namespace

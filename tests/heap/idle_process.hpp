@@ -1,0 +1,36 @@
+// A process whose heap file is written by the test: what it holds at each look is known.
+#pragma once
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "heap/collector.hpp"
+#include "heap/heap_file_maker.hpp"
+
+namespace plimsoll::heap {
+
+struct IdleProcess {
+  pid_t pid = fork();
+  IdleProcess() {
+    if (pid == 0)
+      for (;;) pause();
+  }
+  void end() {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+};
+
+// One megabyte a block, all of one line: train.py:5 in step.
+inline void write_held(const Collector& collector, pid_t pid, int blocks) {
+  HeapFileMaker maker;
+  const uint32_t site = maker.site({maker.python("/a/train.py", "step", 5)});
+  for (int i = 0; i < 200; ++i)
+    maker.block(4096 * uint64_t(i + 1), 1 << 20, 1 << 20, 1, i < blocks ? site : 0);
+  std::ofstream(fmt::format("{}/{}.0.heap", collector.folder(), pid), std::ios::binary) << maker.bytes();
+}
+
+}  // namespace plimsoll::heap
