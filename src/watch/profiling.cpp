@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "diagnose/join.hpp"
@@ -10,8 +11,8 @@
 namespace plimsoll::watch {
 namespace {
 
-// Seconds a line without epochs must have grown while the program runs, as for the tree (TreeJudge).
-constexpr double patience = 40;
+// While a program runs only epochs and the tree call a leak: a line on its own may still be starting up.
+constexpr double patience = std::numeric_limits<double>::infinity();
 
 std::string folder_of(const std::string& out) {
   if (out.empty()) return {};
@@ -38,6 +39,14 @@ void Profiling::sample(const observe::Snapshot& snapshot) {
   if (attachment_) attachment_->sample(snapshot);
   collector_.look(snapshot.time);
   if (snapshot.time >= next_memory_) read_memory(snapshot);
+}
+
+// When growth began; the earliest reading where that was before.
+std::optional<diagnose::HeldMemory> Profiling::memory_at(double time) const {
+  std::optional<diagnose::HeldMemory> found = first_memory_;
+  for (const auto& [when, memory] : readings_)
+    if (when <= time) found = memory;
+  return found;
 }
 
 uint64_t Profiling::live_in(int pid) const {
@@ -72,6 +81,11 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   // The end of a program is not what it held.
   if (memory_ && now.pss < memory_->pss / 2 && now.pss < first_memory_->pss) return;
   memory_ = now;
+  if (readings_.size() >= 1024) {  // every second one will do
+    for (size_t i = 0; i < readings_.size() / 2; ++i) readings_[i] = readings_[2 * i];
+    readings_.resize(readings_.size() / 2);
+  }
+  readings_.emplace_back(snapshot.time, now);
   if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
 }
 
@@ -90,7 +104,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .live_rate = report.live_rate,
                               .sample_bytes = double(rate_),
                               .patience = how.running ? patience : 0,
-                              .before = first_memory_,
+                              .before = memory_at(tree.onset),
                               .now = memory_};
   // From outside nobody knows what the program has freed.
   if (attachment_ && attachment_->seen().woken == 0) evidence.before.reset(), evidence.now.reset();

@@ -49,6 +49,7 @@ class Profiling {
   };
   diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
+  std::optional<diagnose::HeldMemory> memory_at(double time) const;
   uint64_t live_in(int pid) const;  // footprint of what its sites hold
 
   const proc::Files& files_;
@@ -58,6 +59,7 @@ class Profiling {
   diagnose::Epochs epochs_;
   std::unique_ptr<Attachment> attachment_;
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
+  std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time
   double next_memory_ = 0;
 };
 
