@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "cli/settings_flags.hpp"
 #include "train/evaluate.hpp"
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
@@ -12,7 +14,8 @@
 namespace plimsoll::cli::eval_command {
 namespace {
 
-std::string path, data, gemm = "auto";
+std::string path, data, gemm = "auto", logits;
+SettingsSources published;  // --model and what goes with it
 bool as_json = false, everything = false, skip_bad = false;
 int threads = 0;
 
@@ -33,10 +36,30 @@ void print_group(const char* name, const GroupLoss& group) {
     fmt::print("{} provenance: {:.4f} over {} tokens\n", name, group.loss, format_count(group.targets));
 }
 
+// The first window's tokens [T] and logits [T, V].
+void write_logits(Runtime& runtime, const Evaluation& windows) {
+  const Program& program = runtime.program();
+  Executor& executor = runtime.executor();
+  const Shape shape = runtime.graph()[program.window_logits].type.shape;
+  int32_t* const tokens = executor.tokens(program.window_tokens);
+  std::fill_n(tokens, shape[0] + 1, 0);
+  windows.fill(0, {tokens, size_t(shape[0]) + 1});
+  const std::vector<int32_t> given(tokens, tokens + shape[0] + 1);  // their bytes are used for others later
+  executor.run(program.window, Moment{});
+  const std::vector<TensorView> tensors = {
+      {"logits", {shape[0], shape[1]}, executor.data(program.window_logits)},
+      {"tokens", {shape[0] + 1}, given.data(), DType::i32}};
+  std::string file = make_safetensors_header(tensors);
+  for (const TensorView& tensor : tensors)
+    file.append(static_cast<const char*>(tensor.data), tensor_bytes(tensor.shape, tensor.dtype));
+  write_durably(logits, file);
+}
+
 void run() {
   if (threads < 0) fail_input("--threads {} is negative; 0 takes every core", threads);
   if (everything && data.empty()) fail_input("--all goes with --data FILE");
-  const SavedModel saved = find_model(path);
+  const SavedModel saved = run_or_published(path, published);
+  if (!saved.checkpoint && data.empty()) fail_input("--model goes with --data FILE");
   for (const std::string& note : saved.notes) fmt::print(stderr, "note: {}\n", note);
   const Settings& settings = saved.state.settings;
   const auto corpus = corpus_for(saved.state);
@@ -44,8 +67,12 @@ void run() {
   // Asked for all of it, all of it is measured.
   const auto [windows, part] = everything ? final_windows(*corpus, settings.context, UINT64_MAX)
                                           : final_windows(*corpus, settings.context);
-  LoadedModel model(saved,
-                    {.generate = false, .evaluate_batch = settings.batch, .threads = threads, .gemm = gemm});
+  LoadedModel model(saved, {.generate = false,
+                            .evaluate_batch = settings.batch,
+                            .logits = !logits.empty(),
+                            .threads = threads,
+                            .gemm = gemm});
+  if (!logits.empty()) write_logits(model.runtime, windows);
   std::vector<float> scratch(size_t(settings.context));
   const ValidationLoss measured = evaluate(model.runtime, windows, scratch);
   const double loss = measured.loss;
@@ -57,7 +84,9 @@ void run() {
                                   {"tokens", windows.targets()},
                                   {"tokens_in_data", part ? nlohmann::ordered_json(*part) : nullptr},
                                   {"entropy_floor", floor ? nlohmann::ordered_json(*floor) : nullptr},
-                                  {"step", saved.checkpoint.step}};
+                                  {"val_loss", loss},
+                                  {"targets", windows.targets()}};
+    if (saved.checkpoint) out["step"] = saved.checkpoint->step;
     if (measured.grouped)
       out["provenance"] = {{"high", group_json(measured.high)}, {"low", group_json(measured.low)}};
     fmt::print("{}\n", out.dump());
@@ -75,9 +104,12 @@ void run() {
 
 Command command(
     40, "eval", "measure a trained model's loss",
-    "plimsoll eval runs/nano --data other.txt\n  plimsoll eval runs/mine --data samples.jsonl --all",
+    "plimsoll eval runs/nano --data other.txt\n  plimsoll eval runs/mine --data samples.jsonl --all\n  "
+    "plimsoll "
+    "eval --model SmolLM2-135M --data book.txt --context 512",
     [](Options& options) {
-      options.value("run", path, "run folder or checkpoint").needed().wants("RUN");
+      options.value("run", path, "run folder or checkpoint").wants("RUN");
+      add_published(options, published);
       options
           .value("--data", data,
                  "text or samples (*.jsonl) to measure on, the validation part as in training; default: "
@@ -87,6 +119,11 @@ Command command(
       options.flag("--skip-bad", skip_bad, "samples: skip malformed lines instead of refusing the file");
       options.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
       options.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
+      options
+          .value("--logits", logits,
+                 "also write the logits of the first window, to compare with another program: tensors tokens "
+                 "and logits")
+          .wants("FILE.safetensors");
       options.flag("--json", as_json, "print one JSON object");
       options.run(run);
     });

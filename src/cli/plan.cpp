@@ -75,7 +75,7 @@ void run() {
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, plan_svg(graph, run.plan));
   if (as_json) {
-    nlohmann::ordered_json out = {{"preset", settings.preset},
+    nlohmann::ordered_json out = {{"preset", settings.model_name()},
                                   {"parameters", run.program.model->count()},
                                   {"plan_bytes", run.plan.total},
                                   {"plan_lower_bound_bytes", run.plan.lower_bound},
@@ -101,7 +101,7 @@ void run() {
     fmt::print("{}\n", out.dump());
     return;
   }
-  fmt::print("{}: {} parameters, batch {} x {}, context {}, {} nodes a step\n{}\n", settings.preset,
+  fmt::print("{}: {} parameters, batch {} x {}, context {}, {} nodes a step\n{}\n", settings.model_name(),
              format_count(run.program.model->count()), settings.batch, settings.accumulate, settings.context,
              graph.lists()[0].nodes().size(), plan_table(run.plan));
   fmt::print("Whole process: {} | {} | predicted {:.2f} ms a step\n{}\n",

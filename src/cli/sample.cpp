@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/mask.hpp"
 #include "cli/command.hpp"
+#include "cli/settings_flags.hpp"
 #include "platform/descriptors.hpp"
 #include "train/generate.hpp"
 #include "train/run_folder.hpp"
@@ -19,6 +20,7 @@ bool as_json = false, interactive = false;
 int length = 200, threads = 0;
 std::string gemm = "auto";
 SamplingOptions options{.temperature = 0.8};
+SettingsSources published;  // --model and what goes with it
 
 void check() {
   if (length < 1) fail_input("--length {} is not positive", length);
@@ -91,7 +93,7 @@ void converse(Generator& generator, const Tokenizer& tokenizer) {
 
 void run() {
   check();
-  const SavedModel saved = find_model(path);
+  const SavedModel saved = run_or_published(path, published);
   for (const std::string& note : saved.notes) fmt::print(stderr, "note: {}\n", note);
   const Tokenizer& tokenizer = saved.state.tokenizer;
   if (prompt.empty()) prompt = saved.state.settings.prompt;
@@ -103,8 +105,9 @@ void run() {
   if (interactive) return converse(generator, tokenizer);
   if (as_json) {
     const std::string text(*generator.generate(tokens, length, options));
-    const nlohmann::ordered_json out = {
-        {"text", text}, {"prompt", prompt}, {"step", saved.checkpoint.step}, {"seed", options.seed}};
+    nlohmann::ordered_json out = {{"text", text}, {"prompt", prompt}};
+    if (saved.checkpoint) out["step"] = saved.checkpoint->step;
+    out["seed"] = options.seed;
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
@@ -115,7 +118,8 @@ Command command(
     30, "sample", "generate text with a trained model",
     "plimsoll sample runs/small --prompt 'the cat' --length 300 --temperature 0.7 --top-k 20",
     [](Options& flags) {
-      flags.value("run", path, "run folder or checkpoint").needed().wants("RUN");
+      flags.value("run", path, "run folder or checkpoint").wants("RUN");
+      add_published(flags, published);
       flags.value("--prompt", prompt, "text to continue").wants("TEXT");
       flags.flag("--interactive", interactive, "ask for one prompt after another");
       flags.value("--length", length, "number of tokens to generate (default 200)").wants("N");

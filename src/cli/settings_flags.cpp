@@ -44,6 +44,18 @@ void add_switch(Options& flags, SettingsSources& sources, const Setting& setting
 
 }  // namespace
 
+void add_published(Options& flags, SettingsSources& sources) {
+  for (const char* name : {"model", "context", "tokenizer"}) add_value(flags, sources, *find_setting(name));
+}
+
+SavedModel run_or_published(const std::string& path, const SettingsSources& sources) {
+  const bool published = sources.command_line.contains("model");
+  if (published != path.empty()) fail_input("give either a run folder or --model DIR");
+  if (!published && !sources.command_line.empty())
+    fail_input("--{} goes with --model DIR; a run has its own", sources.command_line.begin()->first);
+  return published ? published_model(sources) : find_model(path);
+}
+
 void add_settings(Options& flags, SettingsSources& sources) {
   for (const std::string& name : preset_names()) add_preset(flags, sources, name);
   flags.value("--config", sources.config, "TOML file of settings; flags and environment override it")

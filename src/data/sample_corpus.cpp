@@ -10,14 +10,14 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "base/units.hpp"
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace plimsoll {
 namespace {
 
-constexpr size_t longest_line = 16 << 20;       // more is no sample but a file without line breaks
-constexpr size_t most_marks = 1 << 16;          // of a part, 2 MB
-constexpr uint64_t samples_a_lot = 10;          // one of so many is for validation
+constexpr size_t longest_line = 16 << 20;  // more is no sample but a file without line breaks
+constexpr size_t most_marks = 1 << 16;     // of a part, 2 MB
+constexpr uint64_t samples_a_lot = 10;     // one of so many is for validation
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
 

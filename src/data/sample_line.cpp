@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace plimsoll {
 namespace {

@@ -10,14 +10,14 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace plimsoll {
 namespace {
 
-constexpr uint64_t index_stride = 4096;         // characters between two entries of a piece's index
-constexpr size_t most_files = 30'000;           // Linux allows a process about twice as many mappings
-constexpr size_t most_open_files = 64;  // so many are read, more are mapped and given back window by window
+constexpr uint64_t index_stride = 4096;  // characters between two entries of a piece's index
+constexpr size_t most_files = 30'000;    // Linux allows a process about twice as many mappings
+constexpr size_t most_open_files = 64;   // so many are read, more are mapped and given back window by window
 constexpr unsigned char byte_order_mark[] = {0xEF, 0xBB, 0xBF};
 
 std::vector<std::string> files_of(const std::string& path) {

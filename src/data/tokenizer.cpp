@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace plimsoll {
 
@@ -83,8 +83,10 @@ nlohmann::json Tokenizer::to_json() const {
 Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
   auto text_at = [&](const char* key) -> const std::string& {
     if (!json.is_object() || !json.contains(key) || !json[key].is_string())
-      fail_input("[tokenizer] expected an object with a text `{}`; the file is damaged or was written by another program",
-                 key);
+      fail_input(
+          "[tokenizer] expected an object with a text `{}`; the file is damaged or was written by another "
+          "program",
+          key);
     return json[key].get_ref<const std::string&>();
   };
   const std::string& kind = text_at("kind");

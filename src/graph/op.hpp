@@ -21,8 +21,9 @@ struct Moment {
   int micro = 0;      // micro-batch within the step
   int round = 0;      // micro-batches this lane has done before in this step
   float learning_rate = 0;
-  int position = 0;   // generation: where in the context this token stands
-  uint64_t seed = 0;  // dropout
+  int position = 0;      // generation: where in the context this token stands
+  uint64_t seed = 0;     // dropout
+  float loss_scale = 1;  // targets of the step over those that count
 };
 
 // A value as its node sees it when it runs.

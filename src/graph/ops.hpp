@@ -18,16 +18,21 @@ struct DropoutSite {
       0;  // rows of a micro-batch: masks depend on the row within the step, not the micro-batch
 };
 
-// tokens [B, T+1] i32, wte [V, C], wpe [>=T, C]? -> x [N, C]. A frozen table may be bf16 or f16.
+// tokens [B, T+1] i32, wte [V, C], wpe [>=T, C]?, positions [B, T] i32? -> x [N, C]. A frozen table may be bf16 or f16.
+// Positions say which row of wpe a token takes; without them it is its place in the sequence.
 OpPointer embedding();
 // x [N, C], gain [C], bias [C] -> y [N, C], mean [N], rstd [N]
 OpPointer layernorm();
+// x [N, C], gain [D] -> y [N, C], rstd [N C / D]; D divides C, and each D elements of a row are normalized by themselves.
+OpPointer rmsnorm(float epsilon);
 // x [N, I], w [I, O] (or [O, I] transposed), bias [O]?, addend [N, O]? -> y [N, O]. A frozen w may be bf16 or f16.
 struct Linear {
   bool transposed = false, bias = true, addend = false;
+  bool in_place = false;  // y may take the place of addend
 };
 OpPointer linear(Linear options);
-// q [N, H D], k [N, K D], v [N, K D] -> out [N, H D], lse [B H, T]. Each may be columns of a wider value.
+// q [N, H D], k [N, K D], v [N, K D], positions [B, T] i32? -> out [N, H D], lse [B H, T]. The first three may be columns of
+// a wider value. With positions, row t sees keys t - positions[t] to t: samples that share a sequence do not see each other.
 struct AttentionOptions {
   int64_t B, T, heads;
   int64_t kv_heads = 0;  // K, a divisor of H; 0: as many
@@ -36,13 +41,28 @@ struct AttentionOptions {
 };
 OpPointer attention(AttentionOptions options);
 OpPointer gelu();
+// gate [N, F], up [N, F] -> silu(gate) * up
+OpPointer swiglu();
+OpPointer scale(float factor);
+// positions [B, T] i32? -> angles [rows, D], cosines then sines, D / 2 of each; without positions row t is at t.
+OpPointer rotary_angles(int64_t rows, std::vector<float> frequencies);
+// x [N, H D], angles [T, D] -> y [N, H D]: the two halves of each head turned; T divides N.
+OpPointer rotary();
 // x -> x masked; x, addend -> addend + x masked
 OpPointer dropout(DropoutSite site, bool addend);
 OpPointer add();
 
-// logits [n, V], tokens [B, T+1], weights [N]? -> losses [n], dlogits [n, V] (takes the place of logits).
+// logits [n, V], tokens [B, T+1] or targets [B, T], weights [N]? -> losses [n], dlogits [n, V] (takes the place of logits).
+// A target of -1 does not count: its loss and its gradient are 0.
 // Weights scale the gradients; the losses are those of the rows as they are.
-OpPointer cross_entropy(int64_t first_row, float scale, bool gradient, bool weighted = false);
+struct CrossEntropyOptions {
+  int64_t first_row;
+  float scale;
+  bool gradient;
+  bool weighted = false;
+  bool targets = false;  // input 1 is targets, not tokens
+};
+OpPointer cross_entropy(CrossEntropyOptions options);
 // losses [N], weights [N]? -> loss [1]: sum times scale, added up over micro-batches; with weights also the
 // sum without them [1]
 OpPointer loss_sum(float scale, bool weighted = false);
@@ -61,7 +81,8 @@ OpPointer adamw(AdamWOptions options, bool clipped);
 OpPointer reduce_lanes();
 
 // Generation: one token at Moment::position.
-OpPointer embedding_at();  // token [1] i32, wte, wpe? -> x [1, C]
+OpPointer rotary_angles_at(std::vector<float> frequencies);  // -> angles [1, D]
+OpPointer embedding_at();                                    // token [1] i32, wte, wpe? -> x [1, C]
 // q [1, H D], k [1, K D], v [1, K D] -> out [1, H D], keys [T, K D], values [T, K D]
 OpPointer attention_cached(int64_t T, int64_t heads, int64_t kv_heads = 0);
 

@@ -23,6 +23,7 @@ struct Attention {
   int64_t out_row;
   float* lse;  // [T]: log of the sum of exponentials of each query's scaled scores
   AttentionDropout dropout;
+  const int32_t* positions = nullptr;  // [T] or null: see first_key
 };
 
 struct AttentionBackward {
@@ -42,6 +43,7 @@ struct AttentionBackward {
   int64_t dk_row, dv_row;
   bool accumulate;  // dk and dv: several heads of queries share these keys and values
   AttentionDropout dropout;
+  const int32_t* positions = nullptr;
 };
 
 // One query against a cache of `length` keys and values.
@@ -53,6 +55,13 @@ struct AttentionCached {
   float* out;     // [width]
   float* scores;  // [length] scratch
 };
+
+// The first key that query t sees: several samples may share a sequence, and positions[t] is the place of row t in its own.
+__attribute__((always_inline)) inline int64_t first_key(const int32_t* positions, int64_t t) {
+  if (!positions) return 0;
+  const int64_t back = positions[t] < 0 ? 0 : positions[t];
+  return back < t ? t - back : 0;
+}
 
 // Queries at a time: whole tiles of the widest product. Many pay for long rows, few waste less on the masked half.
 constexpr int64_t attention_block(int64_t length) { return length >= 256 ? 56 : 28; }

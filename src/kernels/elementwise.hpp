@@ -1,4 +1,4 @@
-// Element-by-element kernels: GELU (tanh form), dropout with masks recomputed from a counter, sums.
+// Element-by-element kernels: GELU (tanh form), SwiGLU, dropout with masks recomputed from a counter, sums.
 #pragma once
 #include <cstdint>
 
@@ -16,6 +16,30 @@ struct GeluBackward {
   const float* x;
   const float* dy;
   float* dx;  // may be dy
+};
+
+// y = gate * sigmoid(gate) * up
+struct SwiGlu {
+  int64_t count;
+  const float* gate;
+  const float* up;
+  float* y;  // may be gate or up
+};
+struct SwiGluBackward {
+  int64_t count;
+  const float* gate;
+  const float* up;
+  const float* dy;
+  float* dgate;  // these two may be any of the three inputs
+  float* dup;
+};
+
+// y = factor * x
+struct Scale {
+  int64_t count;
+  float factor;
+  const float* x;
+  float* y;  // may be x
 };
 
 // Element i is kept when hash(key, first + i) >= threshold, and then scaled by `scale`; y = [addend +] kept x.

@@ -6,9 +6,11 @@ namespace plimsoll::kernels {
 
 struct CrossEntropy {
   int64_t rows, classes, row_stride;
-  float* logits;           // [rows, classes]; becomes scale * weight * (softmax - onehot) when `gradient`
-  const int32_t* targets;  // target of row r is targets[r / per_line * line_stride + r % per_line + 1]
-  int64_t first_row;       // number of the first of these rows within the batch
+  float* logits;  // [rows, classes]; becomes scale * weight * (softmax - onehot) when `gradient`
+  const int32_t*
+      targets;        // target of row r is targets[r / per_line * line_stride + r % per_line]; below 0: none,
+                      // and its loss and gradient are 0
+  int64_t first_row;  // number of the first of these rows within the batch
   int64_t per_line, line_stride;
   float* losses;  // [rows], without their weights
   float scale;

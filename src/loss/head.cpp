@@ -26,8 +26,8 @@ void emit_head(List& list, const HeadLogits& logits_of, ValueId hidden, const He
     const size_t after = list.nodes().size();
     std::vector<ValueId> in = {logits, loss.tokens};
     if (weighted) in.push_back(loss.weights);
-    list.emit_into(ops::cross_entropy(first, loss.scale, gradients != nullptr, weighted), in, {part, logits},
-                   "loss." + name);
+    list.emit_into(ops::cross_entropy({first, loss.scale, gradients != nullptr, weighted, loss.are_targets}),
+                   in, {part, logits}, "loss." + name);
     if (!gradients) continue;
     gradients->of[logits] = logits;
     if (reaches)

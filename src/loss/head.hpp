@@ -12,11 +12,12 @@ namespace plimsoll {
 using HeadLogits = std::function<ValueId(ValueId hidden, const std::string& name)>;
 
 struct HeadLoss {
-  ValueId tokens;              // [B, T+1]
+  ValueId tokens;              // [B, T+1], or targets [B, T] with -1 where none counts
   ValueId losses;              // [B T], filled; without their weights
   ValueId weights = no_value;  // [B T]; none: every target counts alike
   int64_t chunk = 1;           // rows of logits at once
   float scale = 1;             // of the gradients
+  bool are_targets = false;    // what `tokens` holds
 };
 
 // Fills the losses; with `gradients` also makes the gradients of hidden state and head, as far as they are trained.

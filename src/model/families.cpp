@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/gpt.hpp"
+#include "model/llama.hpp"
 
 namespace plimsoll {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 std::vector<Family>& families() {
   static std::vector<Family> known = {
       {"gpt2", make_gpt},
+      {"llama", make_llama},
+      {"qwen2", make_llama},
+      {"qwen3", make_llama},
   };
   return known;
 }
@@ -32,6 +36,15 @@ std::vector<std::string> family_names() {
 uint64_t parameter_count(const ModelSpec& spec) {
   Graph graph;
   return make_model(graph, spec)->count();
+}
+
+uint64_t trained_count(const ModelSpec& spec) {
+  Graph graph;
+  uint64_t sum = 0;
+  const auto model = make_model(graph, spec);
+  for (const Parameter& p : model->parameters())
+    if (!p.frozen) sum += static_cast<uint64_t>(graph[p.id].type.elements());
+  return sum;
 }
 
 void register_family(Family family) {

@@ -18,6 +18,8 @@ std::unique_ptr<Model> make_model(Graph& graph, const ModelSpec& spec);
 std::vector<std::string> family_names();
 // Numbers in all parameters of such a model.
 uint64_t parameter_count(const ModelSpec& spec);
+// Of those that are trained.
+uint64_t trained_count(const ModelSpec& spec);
 
 // For families from elsewhere, before any model is made; one of the same name is replaced.
 void register_family(Family family);

@@ -16,8 +16,8 @@ class Gpt final : public Model {
 
  private:
   struct Block {
-    ValueId ln1_gain, ln1_bias, attn, attn_bias, proj, proj_bias, ln2_gain, ln2_bias, fc, fc_bias, fc_proj,
-        fc_proj_bias;
+    ValueId ln1_gain, ln1_bias, ln2_gain, ln2_bias;
+    Projection attn, proj, fc, fc_proj;
   };
   std::vector<ValueId> thirds(ValueId qkv, const std::string& h) const;
 
@@ -41,16 +41,12 @@ Gpt::Gpt(Graph& graph, const ModelSpec& spec) : Model(graph, spec) {
     Block b{};
     b.ln1_gain = add(h + "ln_1.weight", {s.dim}, gain, 0, l);
     b.ln1_bias = add(h + "ln_1.bias", {s.dim}, bias, 0, l);
-    b.attn = add(h + "attn.c_attn.weight", {s.dim, 3 * s.dim}, matrix, spread, l);
-    b.attn_bias = add(h + "attn.c_attn.bias", {3 * s.dim}, bias, 0, l);
-    b.proj = add(h + "attn.c_proj.weight", {s.dim, s.dim}, matrix, residual, l);
-    b.proj_bias = add(h + "attn.c_proj.bias", {s.dim}, bias, 0, l);
+    b.attn = add_projection(h + "attn.c_attn", s.dim, 3 * s.dim, {.spread = spread, .block = l});
+    b.proj = add_projection(h + "attn.c_proj", s.dim, s.dim, {.spread = residual, .block = l});
     b.ln2_gain = add(h + "ln_2.weight", {s.dim}, gain, 0, l);
     b.ln2_bias = add(h + "ln_2.bias", {s.dim}, bias, 0, l);
-    b.fc = add(h + "mlp.c_fc.weight", {s.dim, s.ff}, matrix, spread, l);
-    b.fc_bias = add(h + "mlp.c_fc.bias", {s.ff}, bias, 0, l);
-    b.fc_proj = add(h + "mlp.c_proj.weight", {s.ff, s.dim}, matrix, residual, l);
-    b.fc_proj_bias = add(h + "mlp.c_proj.bias", {s.dim}, bias, 0, l);
+    b.fc = add_projection(h + "mlp.c_fc", s.dim, s.ff, {.spread = spread, .block = l});
+    b.fc_proj = add_projection(h + "mlp.c_proj", s.ff, s.dim, {.spread = residual, .block = l});
     blocks_.push_back(b);
   }
   ln_gain_ = add("ln_f.weight", {s.dim}, gain);
@@ -72,28 +68,35 @@ ValueId Gpt::hidden(List& list, const Windows& windows) const {
   auto dropped = [&](ValueId x, const std::string& name) {
     return dropout > 0 ? list.emit(ops::dropout({dropout, ++site, B * T}, false), {x}, name)[0] : x;
   };
+  auto adapter = [&]() -> AdapterDropout {
+    return windows.lora_dropout > 0 ? AdapterDropout{windows.lora_dropout, ++site, B * T} : AdapterDropout{};
+  };
   // x + dropout(linear(y)): fused into the product where nothing is dropped.
-  auto residual = [&](ValueId y, ValueId w, ValueId bias, ValueId x, const std::string& name) {
-    if (dropout == 0) return list.emit(ops::linear({.addend = true}), {y, w, bias, x}, name)[0];
-    const ValueId t = list.emit(ops::linear({}), {y, w, bias}, name)[0];
+  auto residual = [&](ValueId y, const Projection& p, ValueId x, const std::string& name) {
+    if (dropout == 0) return project(list, p, y, name, x, adapter());
+    const ValueId t = project(list, p, y, name, no_value, adapter());
     return list.emit(ops::dropout({dropout, ++site, B * T}, true), {t, x}, name + ".residual")[0];
   };
-  ValueId x =
-      dropped(list.emit(ops::embedding(), {windows.tokens, wte_, wpe_}, "embedding")[0], "embedding.dropout");
+  const bool packed = windows.positions != no_value;
+  std::vector<ValueId> looked_up = {windows.tokens, wte_, wpe_};
+  if (packed) looked_up.push_back(windows.positions);
+  ValueId x = dropped(list.emit(ops::embedding(), looked_up, "embedding")[0], "embedding.dropout");
   for (size_t l = 0; l < blocks_.size(); ++l) {
     const Block& b = blocks_[l];
     const List::BlockScope scope(list, static_cast<int>(l));
     const std::string h = fmt::format("h.{}.", l);
     const ValueId y = list.emit(ops::layernorm(), {x, b.ln1_gain, b.ln1_bias}, h + "ln_1")[0];
-    const ValueId qkv = list.emit(ops::linear({}), {y, b.attn, b.attn_bias}, h + "qkv")[0];
+    const ValueId qkv = project(list, b.attn, y, h + "qkv", no_value, adapter());
     const ops::AttentionOptions attention{
         .B = B, .T = T, .heads = spec_.heads, .dropout = {dropout, ++site, B * T}};
-    const ValueId a = list.emit(ops::attention(attention), thirds(qkv, h), h + "attention")[0];
-    x = residual(a, b.proj, b.proj_bias, x, h + "attention.proj");
+    std::vector<ValueId> seen = thirds(qkv, h);
+    if (packed) seen.push_back(windows.positions);
+    const ValueId a = list.emit(ops::attention(attention), seen, h + "attention")[0];
+    x = residual(a, b.proj, x, h + "attention.proj");
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];
-    const ValueId f = list.emit(ops::linear({}), {z, b.fc, b.fc_bias}, h + "fc")[0];
+    const ValueId f = project(list, b.fc, z, h + "fc", no_value, adapter());
     const ValueId g = list.emit(ops::gelu(), {f}, h + "gelu")[0];
-    x = residual(g, b.fc_proj, b.fc_proj_bias, x, h + "mlp.proj");
+    x = residual(g, b.fc_proj, x, h + "mlp.proj");
   }
   return list.emit(ops::layernorm(), {x, ln_gain_, ln_bias_}, "ln_f")[0];
 }
@@ -106,18 +109,18 @@ ValueId Gpt::hidden_cached(List& list, ValueId token) const {
     const List::BlockScope scope(list, static_cast<int>(l));
     const std::string h = fmt::format("g.{}.", l);
     const ValueId y = list.emit(ops::layernorm(), {x, b.ln1_gain, b.ln1_bias}, h + "ln_1")[0];
-    const ValueId qkv = list.emit(ops::linear({}), {y, b.attn, b.attn_bias}, h + "qkv")[0];
+    const ValueId qkv = project(list, b.attn, y, h + "qkv");
     const Type row{{1, spec_.dim}}, cache{{spec_.context, spec_.dim}};
     const ValueId a = graph.value(h + "attention", row, Role::activation);
     const ValueId keys = graph.value(h + "keys", cache, Role::activation, Keep::list);
     const ValueId values = graph.value(h + "values", cache, Role::activation, Keep::list);
     list.emit_into(ops::attention_cached(spec_.context, spec_.heads), thirds(qkv, h), {a, keys, values},
                    h + "attention");
-    x = list.emit(ops::linear({.addend = true}), {a, b.proj, b.proj_bias, x}, h + "attention.proj")[0];
+    x = project(list, b.proj, a, h + "attention.proj", x);
     const ValueId z = list.emit(ops::layernorm(), {x, b.ln2_gain, b.ln2_bias}, h + "ln_2")[0];
-    const ValueId f = list.emit(ops::linear({}), {z, b.fc, b.fc_bias}, h + "fc")[0];
+    const ValueId f = project(list, b.fc, z, h + "fc");
     const ValueId g = list.emit(ops::gelu(), {f}, h + "gelu")[0];
-    x = list.emit(ops::linear({.addend = true}), {g, b.fc_proj, b.fc_proj_bias, x}, h + "mlp.proj")[0];
+    x = project(list, b.fc_proj, g, h + "mlp.proj", x);
   }
   return list.emit(ops::layernorm(), {x, ln_gain_, ln_bias_}, "g.ln_f")[0];
 }

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "base/random.hpp"
+#include "graph/ops.hpp"
 #include "tensor/half.hpp"
 
 namespace plimsoll {
@@ -15,8 +16,43 @@ ValueId Model::add(std::string name, Shape shape, Parameter::Kind kind, float sp
          name_of(storage.dtype));
   const ValueId id = graph_.value(std::move(name), {shape, storage.dtype}, Role::parameter, Keep::forever);
   if (storage.frozen) graph_.freeze(id);
-  parameters_.push_back({id, kind, block, storage.frozen, spread});
+  parameters_.push_back({id, kind, block, storage.frozen, storage.given, spread});
   return id;
+}
+
+Model::Projection Model::add_projection(const std::string& module, int64_t in, int64_t out,
+                                        ProjectionOptions options) {
+  using enum Parameter::Kind;
+  Projection p{.transposed = options.transposed};
+  p.weight = add(module + ".weight", options.transposed ? Shape{out, in} : Shape{in, out}, matrix,
+                 options.spread, options.block);
+  if (options.bias) p.bias = add(module + ".bias", {out}, bias, 0, options.block);
+  if (!spec_.lora || !spec_.lora->targets(module)) return p;
+  // B starts at zero, so that the adapted model starts as the model.
+  const int64_t rank = spec_.lora->rank;
+  p.lora_a = add(module + ".lora_A.weight", {rank, in}, matrix, 1 / std::sqrt(3 * static_cast<float>(in)),
+                 options.block);
+  p.lora_b = add(module + ".lora_B.weight", {out, rank}, matrix, 0, options.block);
+  return p;
+}
+
+ValueId Model::project(List& list, const Projection& p, ValueId x, const std::string& name, ValueId addend,
+                       AdapterDropout dropout) const {
+  std::vector<ValueId> in = {x, p.weight};
+  if (p.bias != no_value) in.push_back(p.bias);
+  if (addend != no_value) in.push_back(addend);
+  const ops::Linear options{
+      .transposed = p.transposed, .bias = p.bias != no_value, .addend = addend != no_value};
+  const ValueId y = list.emit(ops::linear(options), in, name)[0];
+  if (p.lora_a == no_value) return y;
+  if (dropout.rate > 0)
+    x = list.emit(ops::dropout({dropout.rate, dropout.site, dropout.rows}, false), {x},
+                  name + ".lora_dropout")[0];
+  const ValueId low =
+      list.emit(ops::linear({.transposed = true, .bias = false}), {x, p.lora_a}, name + ".lora_A")[0];
+  const ValueId scaled = list.emit(ops::scale(spec_.lora->scale), {low}, name + ".lora_scale")[0];
+  return list.emit(ops::linear({.transposed = true, .bias = false, .addend = true, .in_place = true}),
+                   {scaled, p.lora_b, y}, name + ".lora_B")[0];
 }
 
 uint64_t Model::count() const {

@@ -24,9 +24,17 @@ struct Parameter {
   Kind kind = Kind::matrix;
   int block = no_block;
   bool frozen = false;
-  float spread = 0;  // standard deviation at the start of embeddings and matrices
+  bool given = false;  // its starting value comes from a file
+  float spread = 0;    // standard deviation at the start of embeddings and matrices
 
   bool decays() const { return kind == Kind::embedding || kind == Kind::matrix; }
+};
+
+// What dropout before adapters needs: each place in the model has its own mask.
+struct AdapterDropout {
+  float rate = 0;
+  uint32_t site = 0;
+  int64_t rows = 0;
 };
 
 class Model {
@@ -38,6 +46,9 @@ class Model {
     ValueId tokens;  // [B, T+1] i32
     int64_t B, T;
     float dropout = 0;
+    float lora_dropout = 0;  // of what adapters see
+    ValueId positions =
+        no_value;  // [B, T] i32: of each token in its own sample; none: every row is one sample
   };
   // The final hidden states [B T, C]. Nodes of a block are emitted in a List::BlockScope of its number.
   virtual ValueId hidden(List& list, const Windows& windows) const = 0;
@@ -57,6 +68,22 @@ class Model {
   Model(Graph& graph, const ModelSpec& spec) : graph_(graph), spec_(spec) {}
   // Creates a parameter as the spec's storage says.
   ValueId add(std::string name, Shape shape, Parameter::Kind kind, float spread = 0, int block = no_block);
+
+  // A matrix with its bias and its adapter, where it has them.
+  struct Projection {
+    ValueId weight = no_value, bias = no_value, lora_a = no_value, lora_b = no_value;
+    bool transposed = false;
+  };
+  struct ProjectionOptions {
+    bool transposed = false, bias = true;  // transposed: stored as [out, in]
+    float spread = 0.02f;
+    int block = no_block;
+  };
+  // Creates `module`.weight, .bias, and .lora_A.weight and .lora_B.weight where the spec's adapters have it as a target.
+  Projection add_projection(const std::string& module, int64_t in, int64_t out, ProjectionOptions options);
+  // x W + bias [+ addend] [+ what the adapter adds].
+  ValueId project(List& list, const Projection& projection, ValueId x, const std::string& name,
+                  ValueId addend = no_value, AdapterDropout dropout = {}) const;
 
   Graph& graph_;
   ModelSpec spec_;

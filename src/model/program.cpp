@@ -102,7 +102,12 @@ void record_training(Program& program, const ProgramOptions& options) {
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 
-  const ValueId hidden = model.hidden(list, {program.tokens, B, T, options.dropout});
+  if (options.packed) {
+    program.positions = graph.value("positions", {{B, T}, DType::i32}, Role::input, Keep::from_start);
+    program.targets = graph.value("targets", {{B, T}, DType::i32}, Role::input, Keep::from_start);
+  }
+  const ValueId hidden =
+      model.hidden(list, {program.tokens, B, T, options.dropout, options.lora_dropout, program.positions});
   const auto again = recomputed(options, model, list);
   const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
@@ -118,7 +123,9 @@ void record_training(Program& program, const ProgramOptions& options) {
     program.cross_entropy = graph.value("cross_entropy", {{1}}, Role::activation, Keep::to_end);
   }
   emit_head(list, head_of(list, model), hidden,
-            {program.tokens, losses, program.weights, loss_rows(options, B * T), scale}, &gradients);
+            {options.packed ? program.targets : program.tokens, losses, program.weights,
+             loss_rows(options, B * T), scale, options.packed},
+            &gradients);
   if (options.weighted)
     list.emit_into(ops::loss_sum(scale, true), {losses, program.weights},
                    {program.loss, program.cross_entropy}, "loss");
@@ -141,9 +148,16 @@ void record_evaluation(Program& program, const ProgramOptions& options) {
   program.evaluate = static_cast<int>(graph.lists().size()) - 1;
   program.evaluate_tokens = graph.value("e.tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.evaluate_losses = graph.value("e.losses", {{B * T}}, Role::activation, Keep::to_end);
-  const ValueId hidden = program.model->hidden(list, {program.evaluate_tokens, B, T});
+  if (options.packed) {
+    program.evaluate_positions =
+        graph.value("e.positions", {{B, T}, DType::i32}, Role::input, Keep::from_start);
+    program.evaluate_targets = graph.value("e.targets", {{B, T}, DType::i32}, Role::input, Keep::from_start);
+  }
+  const ValueId hidden =
+      program.model->hidden(list, {program.evaluate_tokens, B, T, 0, 0, program.evaluate_positions});
   emit_head(list, head_of(list, *program.model), hidden,
-            {program.evaluate_tokens, program.evaluate_losses, no_value, loss_rows(options, B * T), 1},
+            {options.packed ? program.evaluate_targets : program.evaluate_tokens, program.evaluate_losses,
+             no_value, loss_rows(options, B * T), 1, options.packed},
             nullptr);
   list.loop_end = list.nodes().size();
 }
@@ -159,6 +173,18 @@ void record_generation(Program& program) {
   list.loop_end = list.nodes().size();
 }
 
+void record_window(Program& program, const ProgramOptions& options) {
+  Graph& graph = *program.graph;
+  const int64_t T = options.model.context;
+  List& list = graph.list("window");
+  program.window = static_cast<int>(graph.lists().size()) - 1;
+  program.window_tokens = graph.value("w.tokens", {{1, T + 1}, DType::i32}, Role::input, Keep::from_start);
+  const ValueId hidden = program.model->hidden(list, {program.window_tokens, 1, T});
+  program.window_logits = program.model->logits(list, hidden, "w.logits");
+  graph.keep(program.window_logits, Keep::to_end);
+  list.loop_end = list.nodes().size();
+}
+
 }  // namespace
 
 Program record(const ProgramOptions& options) {
@@ -170,6 +196,7 @@ Program record(const ProgramOptions& options) {
   if (options.train) record_training(program, options);
   if (options.evaluate_batch > 0) record_evaluation(program, options);
   if (options.generate) record_generation(program);
+  if (options.logits) record_window(program, options);
   return program;
 }
 

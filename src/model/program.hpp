@@ -17,7 +17,11 @@ struct ProgramOptions {
   int accumulate = 1;  // micro-batches of a step
   int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
   float dropout = 0;
-  bool weighted = false;  // each target's loss counts with a weight that comes with the tokens
+  float lora_dropout = 0;  // of what adapters see
+  bool weighted = false;   // each target's loss counts with a weight that comes with the tokens
+  // Windows hold packed samples: positions and targets come with the tokens, and targets of -1 do not count. Moment's
+  // loss_scale says how many of a step do.
+  bool packed = false;
   ops::AdamWOptions adamw;
   float clip = 0;         // 0: none
   int64_t loss_rows = 0;  // rows of logits held at once; 0: automatic
@@ -26,6 +30,7 @@ struct ProgramOptions {
   bool train = true, generate = true;
   bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
+  bool logits = false;          // a list that makes the logits of one window
   // Adds up what the loop hands on, before anything reads it: gradients and losses are its inputs and its outputs. None:
   // ops::reduce_lanes() where there are lanes. Another one may add over machines as well.
   ops::OpPointer reduction = nullptr;
@@ -36,11 +41,15 @@ struct Program {
   std::unique_ptr<Model> model;
   std::vector<Parameter> trained;                               // those of the model that are not frozen
   std::vector<ValueId> first_moment, second_moment;             // as `trained`
-  int train = -1, evaluate = -1, generate = -1;                 // list numbers
+  int train = -1, evaluate = -1, generate = -1, window = -1;    // list numbers
   ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
   ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them
   ValueId evaluate_tokens = no_value, evaluate_losses = no_value;  // [B, T+1], [B T]
-  ValueId token = no_value, logits = no_value;                     // generate: [1], [1, V]
+  // Packed: [B, T] i32 each.
+  ValueId positions = no_value, targets = no_value, evaluate_positions = no_value,
+          evaluate_targets = no_value;
+  ValueId token = no_value, logits = no_value;                 // generate: [1], [1, V]
+  ValueId window_tokens = no_value, window_logits = no_value;  // window: [1, T+1], [T, V]
   std::vector<ValueId> gradients;  // as `trained`, before clipping; readable with keep_gradients only
 };
 

@@ -21,6 +21,14 @@ struct ModelDetails {
 struct Storage {
   bool frozen = false;
   DType dtype = DType::f32;
+  bool given = false;  // its starting value comes from a file
+};
+
+// Low-rank adapters beside the matrices whose modules are targets: y = x W + scale (x A) B with A and B trained in f32.
+struct Lora {
+  int64_t rank = 8;
+  float scale = 1;
+  std::function<bool(std::string_view module)> targets;  // "model.layers.0.self_attn.q_proj"
 };
 
 struct ModelSpec {
@@ -31,6 +39,7 @@ struct ModelSpec {
   bool tied = false, head_bias = true;
   int64_t positions = 0;  // rows of a learned position table; 0: as many as `context`
   std::shared_ptr<const ModelDetails> details = nullptr;
+  std::shared_ptr<const Lora> lora = nullptr;
   // By parameter name and block (no_block outside of blocks); none: all are trained.
   std::function<Storage(std::string_view name, int block)> storage = nullptr;
 

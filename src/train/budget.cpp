@@ -9,6 +9,8 @@
 #include "base/units.hpp"
 #include "graph/plan.hpp"
 #include "kernels/table.hpp"
+#include "model/families.hpp"
+#include "train/model_spec.hpp"
 #include "train/runtime.hpp"
 
 namespace plimsoll {
@@ -152,8 +154,8 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
   std::vector<Way> found;
   for (int micro : divisors(settings.batch)) {
     if (micro > stated.micro_batch) continue;
-    const int several =
-        fast_lanes(settings.accumulate * settings.batch / micro, parameters(settings, vocab), threads);
+    const int several = fast_lanes(settings.accumulate * settings.batch / micro,
+                                   trained_count(model_spec(settings, vocab)), threads);
     for (const RecomputeChoice& recompute : recomputes)
       for (int rows : {0, 64, 8}) {
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden

@@ -80,14 +80,27 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
                  int64_t(plan.total - plan.scratch_offset), 0, std::max<int64_t>(0, nodes - 1)});
 }
 
+namespace {
+
+// ", of which 4,884,480 are trained", where that is not all.
+std::string trained_text(const Program& program) {
+  uint64_t trained = 0;
+  for (const Parameter& p : program.trained) trained += uint64_t((*program.graph)[p.id].type.elements());
+  return trained == program.model->count() ? ""
+                                           : fmt::format(", of which {} are trained", format_count(trained));
+}
+
+}  // namespace
+
 std::vector<std::string> describe_run(const PreparedRun& run) {
   const Settings& s = run.settings();
   const auto& model = *run.runtime->program().model;
   return {
       fmt::format("Model: {} | {} layer{}, {} head{}, dim {}, ff {}, context {}, vocabulary {}, {} head | {} "
-                  "parameters",
-                  s.preset, s.layers, s.layers == 1 ? "" : "s", s.heads, s.heads == 1 ? "" : "s", s.dim, s.ff,
-                  s.context, model.spec().vocab, s.tied ? "tied" : "untied", format_count(model.count())),
+                  "parameters{}",
+                  s.model_name(), s.layers, s.layers == 1 ? "" : "s", s.heads, s.heads == 1 ? "" : "s", s.dim,
+                  s.ff, s.context, model.spec().vocab, s.tied ? "tied" : "untied",
+                  format_count(model.count()), trained_text(run.runtime->program())),
       fmt::format("Data: {}{}", run.corpus->description(),
                   run.floor ? fmt::format(" | entropy floor {:.4f} nats/char", *run.floor) : ""),
       fmt::format("Gemm: {} | Threads: {} | Batch: {} x {}{}{} | Out: {}", run.gemm.description,

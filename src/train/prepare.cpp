@@ -62,6 +62,9 @@ PreparedRun prepare(Start start, const ReadingProgress& reading) {
   const Way way = settle_way(settings, vocab);
   auto runtime = std::make_unique<Runtime>(program_options(settings, vocab, way), thread_count(settings),
                                            gemm, way.staging, extras(settings, vocab, way, policy));
+  if (!settings.model.empty())
+    start.state.base_checksum =
+        load_published(*runtime, settings, start.checkpoint.has_value(), start.state.base_checksum);
   if (start.checkpoint)
     load(*start.checkpoint, runtime->model_slots(), runtime->optimizer_slots());
   else

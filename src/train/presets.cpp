@@ -67,6 +67,15 @@ const std::vector<Settings>& all_presets() {
 
 }  // namespace
 
+Settings fine_tuning_defaults(bool adapters) {
+  Settings s;
+  s.context = 512, s.iterations = 1000;
+  s.lr = adapters ? 2e-4 : 2e-5, s.min_lr = s.lr / 10, s.warmup = 20;
+  s.weight_decay = 0;
+  s.log_every = 10, s.eval_every = 100, s.eval_batches = 10, s.sample_every = 0, s.checkpoint_every = 100;
+  return s;
+}
+
 const std::vector<std::string>& preset_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;

@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
+#include "train/model_spec.hpp"
 
 namespace plimsoll {
 namespace {
@@ -17,7 +18,7 @@ bool holds_a_run(const fs::path& folder) {
          !list_checkpoints(folder).empty();
 }
 
-// runs/small, or runs/small-2, -3, … where that is taken.
+// runs/small, or runs/small-2, -3, … where that is taken; of a published model its folder's name.
 fs::path fresh_folder(const Settings& settings) {
   if (!settings.out.empty()) {
     if (holds_a_run(settings.out))
@@ -25,9 +26,9 @@ fs::path fresh_folder(const Settings& settings) {
                  settings.out);
     return settings.out;
   }
-  fs::path folder = fs::path("runs") / settings.preset;
+  fs::path folder = fs::path("runs") / settings.model_name();
   for (int n = 2; holds_a_run(folder); ++n)
-    folder = fs::path("runs") / fmt::format("{}-{}", settings.preset, n);
+    folder = fs::path("runs") / fmt::format("{}-{}", settings.model_name(), n);
   return folder;
 }
 
@@ -92,8 +93,7 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
-    fail_input(
-        "distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
+    fail_input("distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {
     auto corpus = std::make_unique<GrammarCorpus>(settings.seed);
     if (tokenizer && *tokenizer != corpus->tokenizer())
@@ -133,15 +133,13 @@ void check_metrics(const fs::path& file, const fs::path& folder) {
   if (fs::weakly_canonical(home, ignored) == fs::weakly_canonical(folder, ignored)) return;
   const bool there = fs::exists(file, ignored);
   if (const int code = may_write(there ? file : home))
-    fail_input("--metrics {}: {}; give a file in a writable folder", file.string(),
-               error_text(code));
+    fail_input("--metrics {}: {}; give a file in a writable folder", file.string(), error_text(code));
 }
 
 void make_run_folder(const fs::path& folder, std::string_view run_json) {
   std::error_code error;
   auto check = [&] {
-    if (error)
-      fail_input("--out {}: {}; give a writable folder", folder.string(), error.message());
+    if (error) fail_input("--out {}: {}; give a writable folder", folder.string(), error.message());
   };
   if (fs::exists(folder, error)) {
     error = {may_write(folder), std::generic_category()};
@@ -174,7 +172,8 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
     if (error) throw;
     fs::rename(path.string() + "-wal", aside + "-wal", error);
     fs::remove(path.string() + "-shm", error);
-    notes.push_back(fmt::format("{}; the record was renamed to {} and a new one was started", damage.what(), aside));
+    notes.push_back(
+        fmt::format("{}; the record was renamed to {} and a new one was started", damage.what(), aside));
   }
   return RunRecord::resume(path, options, step);
 }
@@ -182,6 +181,24 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
 SavedModel find_model(const std::filesystem::path& path) {
   const WholeCheckpoint whole = newest_whole(plimsoll::resolve(path));
   return {parse_state(whole.state), whole.checkpoint, whole.warnings};
+}
+
+SavedModel published_model(const SettingsSources& sources) {
+  RunState state;
+  state.settings = resolve(sources);
+  state.vocab = state.settings.vocab;
+  return {std::move(state), std::nullopt, {}};
+}
+
+std::string load_published(const Runtime& runtime, const Settings& settings, bool frozen_only,
+                           const std::string& expected) {
+  const auto slots = runtime.given_slots(frozen_only);
+  if (slots.empty()) return expected;
+  const ChecksumText found = open_pretrained(settings.model)->weights.load(slots);
+  if (!expected.empty() && view(found) != expected)
+    fail_input("--model {}: its weights are not those this run began with (checksum {}, expected {})",
+               settings.model, view(found), expected);
+  return std::string(view(found));
 }
 
 }  // namespace plimsoll

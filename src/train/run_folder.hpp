@@ -9,6 +9,7 @@
 #include "checkpoint/load.hpp"
 #include "data/corpus.hpp"
 #include "record/run_record.hpp"
+#include "train/runtime.hpp"
 #include "train/settings_sources.hpp"
 #include "train/state.hpp"
 
@@ -49,9 +50,16 @@ RunRecord open_record(const std::filesystem::path& folder, int64_t step, std::ve
 // The model and tokenizer of a run or checkpoint, for sampling and evaluation.
 struct SavedModel {
   RunState state;
-  Checkpoint checkpoint;
+  std::optional<Checkpoint> checkpoint;  // none: a published model as it is
   std::vector<std::string> notes;
 };
 SavedModel find_model(const std::filesystem::path& path);
+// The published model the settings name.
+SavedModel published_model(const SettingsSources& sources);
+
+// Reads the published model's weights, or those that are frozen; returns their checksum. InputError where that is not
+// `expected`. Where nothing is to be read, returns `expected`.
+std::string load_published(const Runtime& runtime, const Settings& settings, bool frozen_only,
+                           const std::string& expected);
 
 }  // namespace plimsoll

@@ -7,11 +7,10 @@
 namespace plimsoll {
 namespace {
 
-// Bytes of parameters and of the moments of the trained ones.
+// Bytes of the trained parameters and their moments.
 uint64_t state_bytes(const Program& program) {
   uint64_t bytes = 0;
-  for (const Parameter& p : program.model->parameters())
-    bytes += (p.frozen ? 1 : 3) * (*program.graph)[p.id].type.bytes();
+  for (const Parameter& p : program.trained) bytes += 3 * (*program.graph)[p.id].type.bytes();
   return bytes;
 }
 
@@ -110,6 +109,7 @@ void Runtime::initialise(uint64_t seed) {
     int parts;
   };
   for (const Parameter& p : program().model->parameters()) {
+    if (p.given) continue;
     const Job job{this, &p, seed, 2 * pool_.threads()};
     pool_.run(
         [](const void* context, int part, int) {
@@ -134,7 +134,14 @@ TensorSlot Runtime::slot(ValueId id) const {
 
 std::vector<TensorSlot> Runtime::model_slots() const {
   std::vector<TensorSlot> slots;
-  for (const Parameter& p : program().model->parameters()) slots.push_back(slot(p.id));
+  for (const Parameter& p : program().trained) slots.push_back(slot(p.id));
+  return slots;
+}
+
+std::vector<TensorSlot> Runtime::given_slots(bool frozen_only) const {
+  std::vector<TensorSlot> slots;
+  for (const Parameter& p : program().model->parameters())
+    if (p.given && (p.frozen || !frozen_only)) slots.push_back(slot(p.id));
   return slots;
 }
 

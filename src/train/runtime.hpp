@@ -36,9 +36,11 @@ class Runtime {
   Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging,
           const Extras& extras = {{}, {}});
 
-  // Starting values of parameters (a pure function of the seed) and zero moments.
+  // Starting values of the parameters that do not come from a file (a pure function of the seed) and zero moments.
   void initialise(uint64_t seed);
-  std::vector<TensorSlot> model_slots() const;
+  std::vector<TensorSlot> model_slots() const;  // of what is trained
+  // Of what comes from a published model, or the frozen part of it.
+  std::vector<TensorSlot> given_slots(bool frozen_only) const;
   std::vector<TensorSlot> optimizer_slots() const;  // empty where nothing trains
   std::span<std::byte> staging() const;
 

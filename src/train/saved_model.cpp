@@ -1,5 +1,7 @@
 #include "train/saved_model.hpp"
 
+#include "train/model_spec.hpp"
+
 namespace plimsoll {
 namespace {
 
@@ -10,7 +12,9 @@ Settings with_threads(Settings settings, int threads) {
 
 ProgramOptions without_training(const SavedModel& saved, const LoadOptions& options) {
   ProgramOptions o = program_options(saved.state.settings, saved.state.vocab);
+  if (!saved.checkpoint) o.model = as_published(saved.state.settings);
   o.train = false;
+  o.logits = options.logits;
   o.generate = options.generate;
   o.evaluate_batch = options.evaluate_batch;
   return o;
@@ -22,7 +26,10 @@ LoadedModel::LoadedModel(const SavedModel& saved, const LoadOptions& options)
     : runtime(without_training(saved, options),
               thread_count(with_threads(saved.state.settings, options.threads)),
               kernels::open_backend(options.gemm), false) {
-  load(saved.checkpoint, runtime.model_slots());
+  const Settings& settings = saved.state.settings;
+  if (!settings.model.empty())
+    load_published(runtime, settings, saved.checkpoint.has_value(), saved.state.base_checksum);
+  if (saved.checkpoint) load(*saved.checkpoint, runtime.model_slots());
 }
 
 }  // namespace plimsoll

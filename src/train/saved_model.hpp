@@ -1,4 +1,4 @@
-// A model loaded from a checkpoint for sampling or evaluation: parameters only, no training memory.
+// A model loaded from a checkpoint or a published folder for sampling or evaluation: parameters only, no training memory.
 #pragma once
 #include "train/run_folder.hpp"
 #include "train/runtime.hpp"
@@ -8,6 +8,7 @@ namespace plimsoll {
 struct LoadOptions {
   bool generate = true;
   int64_t evaluate_batch = 0;
+  bool logits = false;
   int threads = 0;
   std::string gemm = "auto";
 };

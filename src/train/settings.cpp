@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -19,14 +20,38 @@ std::string dividing_heads(int dim, int heads) {
   return fmt::format("{} or {}", below, above);
 }
 
+void check_tuning(const Settings& s) {
+  if (s.model.empty() && (s.lora_rank > 0 || s.train_last > 0))
+    fail_input("{}: it goes with the folder of a published model; give --model DIR",
+               s.lora_rank > 0 ? "lora_rank" : "train_last");
+  if (s.lora_rank == 0 && (s.lora_alpha > 0 || s.lora_dropout > 0 || s.lora_targets != "all"))
+    fail_input("{}: there are no adapters; give --lora-rank", s.lora_alpha > 0     ? "lora_alpha"
+                                                              : s.lora_dropout > 0 ? "lora_dropout"
+                                                                                   : "lora_targets");
+  if (s.lora_rank > 0 && s.train_last > 0)
+    fail_input("train_last: adapters freeze every block; give --lora-rank or --train-last");
+  if (s.lora_targets.empty())
+    fail_input("lora_targets: it is empty; give names such as q_proj,v_proj, or all");
+}
+
 }  // namespace
+
+std::string Settings::model_name() const {
+  if (model.empty()) return preset;
+  const std::filesystem::path whole = std::filesystem::absolute(model).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
 
 void validate(const Settings& s) {
   preset(s.preset);
+  check_tuning(s);
   for (const Setting& setting : settings_table()) check(setting, s, setting.name);
-  if (s.dim % s.heads)
+  if (s.model.empty() && s.dim % s.heads)
     fail_input("heads: dim {} cannot be split into {} heads; give --heads {}", s.dim, s.heads,
                dividing_heads(s.dim, s.heads));
+  if (s.positions < s.context && !s.model.empty())
+    fail_input("context: {} tokens are more than the {} this model was made for; give --context {} or less",
+               s.context, s.positions, s.positions);
   if (s.positions < s.context)
     fail_input("positions: {} rows are too few for a context of {}; give --positions {} or leave it out",
                s.positions, s.context, s.context);

@@ -23,6 +23,14 @@ struct Settings {
   bool tied = false, head_bias = true;
   double dropout = 0;
 
+  // Fine-tuning: the folder of a published model, from which the sizes above then come. All of it is trained unless
+  // adapters or blocks are asked for.
+  std::string model;
+  int lora_rank = 0;                        // 0: no adapters
+  double lora_alpha = 0, lora_dropout = 0;  // alpha 0: twice the rank
+  std::string lora_targets = "all";
+  int train_last = 0;  // 0: not only the last blocks
+
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
   double lr = 3e-4, min_lr = 3e-5;
@@ -62,6 +70,8 @@ struct Settings {
   std::string resume, metrics, tensorboard;
 
   bool operator==(const Settings&) const = default;
+  // What the model is called: its preset's name, or that of the folder it comes from.
+  std::string model_name() const;
 };
 
 // What `recompute` says; nothing for "auto". InputError for what it cannot say.
@@ -76,6 +86,11 @@ std::string recompute_text(const RecomputeChoice& choice);
 const std::vector<std::string>& preset_names();
 // InputError names the known ones.
 Settings preset(std::string_view name);
+
+// The settings a run on a published model begins with; `adapters`: only those are trained.
+Settings fine_tuning_defaults(bool adapters);
+// Takes the sizes from the folder in `model`. InputError where it is not a model this program can compute.
+void take_sizes_of_model(Settings& settings);
 
 // Learned numbers of the model with `vocab` tokens: a tied head shares the token table.
 uint64_t parameters(const Settings& settings, int vocab);

@@ -1,5 +1,7 @@
 #include "train/settings_sources.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "train/settings_table.hpp"
 
@@ -43,6 +45,21 @@ void derive(Resolved& run, const Settings& base, const GivenByName& given) {
     follows("positions", "context", s.positions, s.context, "as context");
 }
 
+// A published model says its own sizes.
+void take_model(Resolved& run, const GivenByName& given) {
+  Settings& s = run.settings;
+  for (const char* name :
+       {"preset", "layers", "heads", "dim", "ff", "positions", "vocab", "tied", "head_bias"})
+    if (const auto said = given.find(name); said != given.end())
+      fail_input("{}: it does not go with --model, which says its own sizes; leave it out",
+                 said->second.where);
+  take_sizes_of_model(s);
+  for (const char* name : {"layers", "heads", "dim", "ff", "positions", "vocab", "tied", "head_bias"})
+    run.origins[name] = {run.origins["model"].source, "model"};
+  if (s.tokenizer != "bytes")
+    fail_input("tokenizer: a tokenizer.json cannot be read yet; give --tokenizer bytes");
+}
+
 }  // namespace
 
 Resolved trace(const SettingsSources& sources, const Settings* saved) {
@@ -60,6 +77,10 @@ Resolved trace(const SettingsSources& sources, const Settings* saved) {
       if (differs_between_presets(setting))
         run.origins[setting.name] = {Source::preset, "preset " + run.settings.preset};
   }
+  if (const auto model = given.find("model"); model != given.end() && !model->second.text.empty()) {
+    const auto rank = given.find("lora_rank");
+    run.settings = fine_tuning_defaults(rank != given.end() && rank->second.text != "0");
+  }
   if (saved) {
     run.settings = *saved;
     run.settings.resume.clear();  // what an earlier part of the run continued says nothing about this one
@@ -72,6 +93,11 @@ Resolved trace(const SettingsSources& sources, const Settings* saved) {
     run.origins[name] = {value.source, value.where};
   }
   derive(run, base, given);
+  if (!run.settings.model.empty()) {
+    take_model(run, given);
+    if (!saved && !given.contains("context"))
+      run.settings.context = std::min(run.settings.context, run.settings.positions);
+  }
   validate(run.settings);
   return run;
 }

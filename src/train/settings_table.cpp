@@ -29,6 +29,23 @@ const Setting table[] = {
     {"Model", "dropout", &Settings::dropout, "X", "fraction of activations dropped during training", 0, 1,
      agree, below},
 
+    {"Fine-tuning", "model", &Settings::model, "DIR",
+     "folder of a Hugging Face model to start from (config.json, *.safetensors): GPT-2, Llama, Qwen2 or "
+     "Qwen3",
+     0, 0, change},
+    {"Fine-tuning", "lora_rank", &Settings::lora_rank, "N",
+     "train low-rank adapters of this rank and freeze the model; 0: train the model itself", 0, 4096, agree},
+    {"Fine-tuning", "lora_alpha", &Settings::lora_alpha, "X",
+     "adapters are scaled by alpha / rank; 0: twice the rank", 0, 1e6, agree},
+    {"Fine-tuning", "lora_dropout", &Settings::lora_dropout, "X",
+     "fraction of an adapter's input dropped during training", 0, 1, agree, below},
+    {"Fine-tuning", "lora_targets", &Settings::lora_targets, "NAMES",
+     "matrices with an adapter: all, names such as q_proj,v_proj, or a regular expression of whole module "
+     "names",
+     0, 0, agree},
+    {"Fine-tuning", "train_last", &Settings::train_last, "N",
+     "train only the last N blocks and the final norm; 0: not so", 0, 1024, agree},
+
     {"Training", "iterations", &Settings::iterations, "N",
      "total number of optimiser steps, including those before a resume", 1, a_billion, change},
     {"Training", "batch", &Settings::batch, "N", "windows per batch", 1, 1048576, agree},

@@ -14,9 +14,10 @@ namespace plimsoll {
 struct RunState {
   Settings settings;
   Tokenizer tokenizer = Tokenizer::bytes();
-  int vocab = 0;            // of the model; at least the tokenizer's
-  std::string fingerprint;  // of the data
-  uint64_t step = 0;        // done: the cursor of data, dropout and schedule alike
+  int vocab = 0;              // of the model; at least the tokenizer's
+  std::string fingerprint;    // of the data
+  std::string base_checksum;  // of the published model's weights, which are not saved; empty: there is none
+  uint64_t step = 0;          // done: the cursor of data, dropout and schedule alike
   double best_loss = std::numeric_limits<double>::infinity();
   uint64_t best_step = 0;
 };

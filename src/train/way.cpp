@@ -20,7 +20,7 @@ int fast_lanes(int repeats, uint64_t parameters, int threads) {
 }
 
 Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
-  const uint64_t parameters = parameter_count(model);
+  const uint64_t parameters = trained_count(model);
   // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
   const int64_t in_lanes = 256, together = model.dim <= 512 ? 512 : 1024;
   Cut cut;
@@ -45,7 +45,8 @@ Way stated_way(const Settings& s, int vocab) {
           ? s.micro_batch
           : fast_cut(s.batch, s.accumulate, model_spec(s, vocab), s.lanes == 1 ? 1 : threads).micro_batch;
   const int repeats = s.accumulate * s.batch / way.micro_batch;
-  way.lanes = s.lanes > 0 ? std::min(s.lanes, repeats) : fast_lanes(repeats, parameters(s, vocab), threads);
+  way.lanes = s.lanes > 0 ? std::min(s.lanes, repeats)
+                          : fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads);
   if (const auto choice = parse_recompute(s.recompute, s.layers)) way.recompute = *choice;
   way.loss_rows = s.loss_rows;
   way.staging = saves_in_background(program_options(s, vocab, way));
@@ -63,6 +64,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.recompute = way.recompute.how;
   o.recompute_blocks = way.recompute.blocks;
   o.dropout = static_cast<float>(s.dropout);
+  o.lora_dropout = static_cast<float>(s.lora_dropout);
   o.weighted = s.distrust_lambda > 0;
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
              static_cast<float>(s.weight_decay)};
@@ -73,7 +75,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
 
 bool saves_in_background(const ProgramOptions& options) {
   constexpr uint64_t largest_copy = 64 << 20;
-  return parameter_count(options.model) * 12 <= largest_copy;
+  return trained_count(options.model) * 12 <= largest_copy;
 }
 
 // Without a line only what is chosen by the number of threads is made definite: the rest follows from the settings.

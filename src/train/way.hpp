@@ -20,7 +20,7 @@ struct Cut {
 // gradients of their own: for models whose gradients are small.
 Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
 // The most lanes worth having for `repeats` micro-batches of such a model.
-int fast_lanes(int repeats, uint64_t parameters, int threads);
+int fast_lanes(int repeats, uint64_t trained, int threads);
 
 struct Way {
   int micro_batch = 1, lanes = 1;

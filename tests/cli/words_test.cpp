@@ -56,7 +56,7 @@ TEST(Words, SuggestsWhatWasLikelyMeantAndNothingElse) {
   expect_refused("watch --pid 99999999999", "--pid: '99999999999' is too large");
   expect_refused("report --format xml run.db", "--format: 'xml' is not one of html|md|json|svg|csv");
   expect_refused("sample runs/none", "cannot load a checkpoint from 'runs/none'");
-  expect_refused("sample", "RUN is missing");
+  expect_refused("sample", "give either a run folder or --model DIR");
   const Outcome far = plimsoll("config --quantum 3");
   EXPECT_EQ(far.error.find("did you mean"), std::string::npos) << far.error;
   const Outcome raw = plimsoll("config \"$(printf -- '--\\033[31mred')\"");

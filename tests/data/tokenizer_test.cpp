@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace plimsoll {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/utf8.hpp"
 #include "data/sample_line.hpp"
-#include "data/utf8.hpp"
 
 using namespace plimsoll;
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "data/tokenizer.hpp"
-#include "data/utf8.hpp"
 
 using namespace plimsoll;
 

@@ -103,6 +103,12 @@ TEST_P(OpGradient, Linear) {
   }
 }
 TEST_P(OpGradient, LayerNorm) { check(ops::layernorm(), {{{{70, 11}}}, {{{11}}}, {{{11}}}}); }
+TEST_P(OpGradient, RmsNorm) {
+  check(ops::rmsnorm(1e-5f), {{{{70, 11}}}, {{{11}}}});
+  check(ops::rmsnorm(1e-5f), {{{{9, 12}}}, {{{4}}}});  // of three heads
+}
+TEST_P(OpGradient, SwiGlu) { check(ops::swiglu(), {{{{13, 7}}, 2}, {{{13, 7}}, 2}}); }
+TEST_P(OpGradient, Scale) { check(ops::scale(-1.5f), {{{{13, 7}}}}); }
 TEST_P(OpGradient, Gelu) { check(ops::gelu(), {{{{13, 7}}, 2}}); }
 TEST_P(OpGradient, Attention) {
   for (bool causal : {true, false}) {
@@ -124,6 +130,10 @@ TEST_P(OpGradient, AttentionWithDropout) {
   check(ops::attention({.B = 2, .T = 9, .heads = 4, .kv_heads = 2, .dropout = {.3f, 3, 18}}),
         {{{{18, 16}}}, {{{18, 8}}}, {{{18, 8}}}});
 }
+TEST_P(OpGradient, AttentionOfPackedSamples) {
+  check(ops::attention({.B = 2, .T = 37, .heads = 2, .kv_heads = 1}),
+        {{{{74, 8}}}, {{{74, 4}}}, {{{74, 4}}}, {{{2, 37}, DType::i32}, 0, 30}});
+}
 TEST_P(OpGradient, Dropout) {
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, false), {{{{6, 20}}}});
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, true), {{{{6, 20}}}, {{{6, 20}}}});
@@ -131,6 +141,8 @@ TEST_P(OpGradient, Dropout) {
 TEST_P(OpGradient, Embedding) {
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}});
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}});
+  check(ops::embedding(),
+        {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}, {{{2, 5}, DType::i32}, 0, 5}});
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryTable, OpGradient,

@@ -152,6 +152,71 @@ TEST_P(Fast, LayerNormBothWays) {
   }
 }
 
+TEST_P(Fast, RmsNormBothWays) {
+  for (int64_t width : {1, 5, 40, 128, 130}) {
+    const int64_t rows = 7;
+    auto x = noise(rows * width, 1, 3), gain = noise(width, 2), dy = noise(rows * width, 4),
+         addend = noise(rows * width, 5);
+    std::vector<float> y[2], rstd[2], dx[2], partial[2];
+    for (int i = 0; i < 2; ++i) {
+      const Table& t = i ? plain : fast;
+      y[i].resize(x.size()), dx[i].resize(x.size()), rstd[i].resize(7), partial[i].resize(size_t(width));
+      t.rmsnorm({rows, width, x.data(), gain.data(), y[i].data(), rstd[i].data(), 1e-6f});
+      t.rmsnorm_backward({rows, width, dy.data(), x.data(), gain.data(), rstd[0].data(), addend.data(),
+                          dx[i].data(), partial[i].data()});
+    }
+    EXPECT_LT(difference(y[0], y[1]), 2e-6) << width;
+    EXPECT_LT(difference(rstd[0], rstd[1]), 2e-6) << width;
+    EXPECT_LT(difference(dx[0], dx[1]), 5e-6) << width;
+    EXPECT_LT(difference(partial[0], partial[1]), 5e-6) << width;
+    std::vector<float> alone(x.size());  // a frozen gain: no sums for it, the same gradient of x
+    fast.rmsnorm_backward({rows, width, dy.data(), x.data(), gain.data(), rstd[0].data(), addend.data(),
+                           alone.data(), nullptr});
+    EXPECT_EQ(alone, dx[0]) << width;
+  }
+}
+
+TEST_P(Fast, RotaryTurnsBothWaysAndBackAgain) {
+  for (int64_t width : {2, 10, 32, 64, 128}) {
+    const int64_t rows = 9, heads = 3, lines = 5, x_row = heads * width + 4;
+    const auto x = noise(rows * x_row, 1);
+    std::vector<float> angles(size_t(lines * width));
+    for (int64_t l = 0; l < lines; ++l)
+      for (int64_t i = 0; i < width / 2; ++i) {
+        angles[size_t(l * width + i)] = std::cos(float(l) + 0.1f * float(i));
+        angles[size_t(l * width + width / 2 + i)] = std::sin(float(l) + 0.1f * float(i));
+      }
+    std::vector<float> y[2], back(x);
+    for (int i = 0; i < 2; ++i) {
+      y[i] = x;
+      (i ? plain : fast)
+          .rotary({rows, heads, width, x.data(), x_row, angles.data(), 3, lines, y[i].data(), x_row, false});
+    }
+    EXPECT_LT(difference(y[0], y[1]), 1e-6) << width;
+    EXPECT_GT(difference(y[0], x), 1e-2) << width;
+    fast.rotary({rows, heads, width, y[0].data(), x_row, angles.data(), 3, lines, back.data(), x_row, true});
+    EXPECT_LT(difference(back, x), 1e-6) << width;
+  }
+}
+
+TEST_P(Fast, SwiGluBothWaysOverTheWholeRange) {
+  std::vector<float> gate, y[2], dgate[2], dup[2];
+  for (float v = -30; v < 30; v += 0.0137f) gate.push_back(v);
+  gate.push_back(0), gate.push_back(-200), gate.push_back(200);
+  const auto n = int64_t(gate.size());
+  const auto up = noise(n, 1), dy = noise(n, 2);
+  for (int i = 0; i < 2; ++i) {
+    const Table& t = i ? plain : fast;
+    y[i].resize(gate.size());
+    dgate[i] = gate, dup[i] = up;  // in place
+    t.swiglu({n, gate.data(), up.data(), y[i].data()});
+    t.swiglu_backward({n, dgate[i].data(), dup[i].data(), dy.data(), dgate[i].data(), dup[i].data()});
+  }
+  EXPECT_LT(difference(y[0], y[1]), 1e-6);
+  EXPECT_LT(difference(dgate[0], dgate[1]), 2e-6);
+  EXPECT_LT(difference(dup[0], dup[1]), 1e-6);
+}
+
 TEST_P(Fast, GeluBothWaysOverTheWholeRange) {
   std::vector<float> x, y[2], dx[2];
   for (float v = -30; v < 30; v += 0.0137f) x.push_back(v);
@@ -232,6 +297,74 @@ TEST_P(Fast, AttentionBothWaysWithAndWithoutMasks) {
           }
 }
 
+// Samples of 40, 1, 59 and the rest share a sequence: each is as though it were alone.
+TEST_P(Fast, AttentionOfPackedSamplesIsThatOfEachAlone) {
+  constexpr int64_t length = 200, width = 24, row = width + 3;
+  const std::vector<int64_t> samples = {40, 1, 59, 100};
+  const auto q = noise(length * row, 1), k = noise(length * row, 2), v = noise(length * row, 3),
+             dout = noise(length * row, 4);
+  std::vector<int32_t> positions;
+  for (int64_t sample : samples)
+    for (int64_t t = 0; t < sample; ++t) positions.push_back(int32_t(t));
+  std::vector<float> scratch(attention_scratch_floats(length, width));
+  struct Result {
+    std::vector<float> out = std::vector<float>(length * row), lse = std::vector<float>(length), dq = out,
+                       dk = out, dv = out;
+  };
+  auto run = [&](const Table& t, Result& r, int64_t first, int64_t count, const int32_t* places) {
+    const int64_t at = first * row;
+    t.attention({count,
+                 width,
+                 true,
+                 q.data() + at,
+                 row,
+                 k.data() + at,
+                 v.data() + at,
+                 row,
+                 row,
+                 r.out.data() + at,
+                 row,
+                 r.lse.data() + first,
+                 {},
+                 places},
+                scratch.data());
+    t.attention_backward({count,
+                          width,
+                          true,
+                          q.data() + at,
+                          row,
+                          k.data() + at,
+                          v.data() + at,
+                          row,
+                          row,
+                          r.out.data() + at,
+                          dout.data() + at,
+                          row,
+                          r.lse.data() + first,
+                          r.dq.data() + at,
+                          row,
+                          r.dk.data() + at,
+                          r.dv.data() + at,
+                          row,
+                          row,
+                          false,
+                          {},
+                          places},
+                         scratch.data());
+  };
+  for (const Table* table : {&fast, &plain}) {
+    Result packed, alone;
+    run(*table, packed, 0, length, positions.data());
+    int64_t first = 0;
+    for (int64_t sample : samples) run(plain, alone, first, sample, nullptr), first += sample;
+    EXPECT_LT(difference(packed.out, alone.out), 3e-6);
+    EXPECT_LT(difference(packed.lse, alone.lse), 3e-6);
+    EXPECT_LT(difference(packed.dq, alone.dq), 1e-5);
+    EXPECT_LT(difference(packed.dk, alone.dk), 1e-5);
+    EXPECT_LT(difference(packed.dv, alone.dv), 1e-5);
+  }
+}
+
 TEST_P(Fast, AttentionCachedIsTheLastRowOfAttention) {
   const int64_t length = 37, width = 40, k_row = 3 * width, v_row = width + 2;
   const auto q = noise(length * width, 1), k = noise(length * k_row, 2), v = noise(length * v_row, 3);
@@ -261,9 +394,10 @@ TEST_P(Fast, CrossEntropyLossAndGradient) {
     auto x = noise(6 * classes, 1, 5), y = x;
     std::vector<int32_t> targets = {0, 1, 0, 1, 1, 0, 1, 1};  // 2 lines of 3 inputs + 1
     std::vector<float> loss[2] = {std::vector<float>(6), std::vector<float>(6)};
-    fast.cross_entropy({6, classes, classes, x.data(), targets.data(), 0, 3, 4, loss[0].data(), 0.25f, true});
+    fast.cross_entropy(
+        {6, classes, classes, x.data(), targets.data() + 1, 0, 3, 4, loss[0].data(), 0.25f, true});
     plain.cross_entropy(
-        {6, classes, classes, y.data(), targets.data(), 0, 3, 4, loss[1].data(), 0.25f, true});
+        {6, classes, classes, y.data(), targets.data() + 1, 0, 3, 4, loss[1].data(), 0.25f, true});
     EXPECT_LT(difference(x, y), 2e-6);
     EXPECT_LT(difference(loss[0], loss[1]), 2e-6);
   }
@@ -278,11 +412,27 @@ TEST_P(Fast, CrossEntropyWeighsTheGradientsOfRowsAndNotTheirLosses) {
     auto x = logits, y = logits;
     std::vector<float> loss[2] = {std::vector<float>(4), std::vector<float>(4)};
     table->cross_entropy(
-        {4, classes, classes, x.data(), targets.data(), 2, 3, 4, loss[0].data(), 0.25f, true});
-    table->cross_entropy({4, classes, classes, y.data(), targets.data(), 2, 3, 4, loss[1].data(), 0.25f, true,
-                          weights.data()});
+        {4, classes, classes, x.data(), targets.data() + 1, 2, 3, 4, loss[0].data(), 0.25f, true});
+    table->cross_entropy({4, classes, classes, y.data(), targets.data() + 1, 2, 3, 4, loss[1].data(), 0.25f,
+                          true, weights.data()});
     for (int64_t i = 0; i < 4 * classes; ++i) x[size_t(i)] *= weights[size_t(2 + i / classes)];
     EXPECT_LT(difference(x, y), 1e-6);
+    EXPECT_EQ(loss[0], loss[1]);
+  }
+}
+
+TEST_P(Fast, CrossEntropyLeavesOutTargetsBelowZero) {
+  constexpr int64_t classes = 35;
+  const auto logits = noise(3 * classes, 1, 5);
+  const std::vector<int32_t> all = {4, 7, 34}, some = {4, -1, 34};
+  for (const Table* table : {&fast, &plain}) {
+    auto x = logits, y = logits;
+    std::vector<float> loss[2] = {std::vector<float>(3), std::vector<float>(3, 9.f)};
+    table->cross_entropy({3, classes, classes, x.data(), all.data(), 0, 3, 3, loss[0].data(), 0.5f, true});
+    table->cross_entropy({3, classes, classes, y.data(), some.data(), 0, 3, 3, loss[1].data(), 0.5f, true});
+    for (int64_t i = classes; i < 2 * classes; ++i) x[size_t(i)] = 0;
+    loss[0][1] = 0;
+    EXPECT_EQ(x, y);
     EXPECT_EQ(loss[0], loss[1]);
   }
 }
@@ -292,7 +442,7 @@ TEST_P(Fast, CrossEntropyDoesNotHideNaN) {
   x[7] = NAN;
   std::vector<int32_t> targets = {0, 3};
   float loss = 0;
-  fast.cross_entropy({1, 35, 35, x.data(), targets.data(), 0, 1, 2, &loss, 1, false});
+  fast.cross_entropy({1, 35, 35, x.data(), targets.data() + 1, 0, 1, 2, &loss, 1, false});
   EXPECT_TRUE(std::isnan(loss));
 }
 

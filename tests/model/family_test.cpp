@@ -29,7 +29,7 @@ TEST(Family, AnUnknownOneIsRefusedByName) {
     make_model(graph, {.family = "gtp2"});
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()), "model family 'gtp2' is unknown; use one of gpt2, grouped");
+    EXPECT_EQ(std::string(error.what()), "model family 'gtp2' is unknown; use one of gpt2, llama, qwen2, qwen3, grouped");
   }
 }
 

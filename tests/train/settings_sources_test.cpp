@@ -137,8 +137,8 @@ TEST_F(Sources, MistakesInTheFileAreNamedWithTheirLine) {
   refused_with("line 1: layers is a number with a fraction");
   file("tied = 1");
   refused_with("tied is a whole number; expected true or false");
-  file("[model]\nlayers = 2");
-  refused_with("there is no setting 'model'");
+  file("[network]\nlayers = 2");
+  refused_with("there is no setting 'network'");
   file("layers = 2\nheads = = 3");
   refused_with("run.toml line 2: ");
   file("layers = 2\nlayers = 3");

@@ -21,9 +21,10 @@ kernels::AttentionDropout mask(const AttentionOptions& o, const Moment& now, int
           dropout_threshold(o.dropout.rate), 1 / (1 - o.dropout.rate)};
 }
 
-// What both directions read of head `h` of sequence `b`; inputs 0 to 2 are q, k and v.
+// What both directions read of head `h` of sequence `b`; inputs 0 to 2 are q, k and v, and `positions` the one where
+// positions are, if they are.
 template <typename Kernel>
-Kernel head_of(const AttentionOptions& o, const Frame& f, int64_t b, int64_t h) {
+Kernel head_of(const AttentionOptions& o, const Frame& f, int64_t b, int64_t h, size_t positions) {
   const Operand &q = f.inputs[0], &k = f.inputs[1], &v = f.inputs[2];
   const int64_t width = q.type.shape[1] / o.heads, kv = h / (o.heads / o.kv_heads);
   Kernel head{};
@@ -32,10 +33,11 @@ Kernel head_of(const AttentionOptions& o, const Frame& f, int64_t b, int64_t h) 
   head.k = at<const float>(k, b, o.T, kv, width), head.k_row = k.row;
   head.v = at<const float>(v, b, o.T, kv, width), head.v_row = v.row;
   head.dropout = mask(o, *f.now, b, h);
+  if (f.input_count > positions) head.positions = f.tokens(static_cast<int>(positions)) + b * o.T;
   return head;
 }
 
-// q, k, v, out, lse, dout -> dq, dk, dv. The heads of a group add to the same dk and dv one after the other.
+// q, k, v, out, lse, dout, positions? -> dq, dk, dv. The heads of a group add to the same dk and dv one after the other.
 class AttentionBackward final : public Op {
  public:
   explicit AttentionBackward(AttentionOptions options) : o_(options) {}
@@ -58,7 +60,7 @@ class AttentionBackward final : public Op {
     for (int64_t i = range.begin; i < range.end; ++i)
       for (int64_t member = 0; member < group; ++member) {
         const int64_t b = i / o_.kv_heads, kv = i % o_.kv_heads, h = kv * group + member;
-        auto head = head_of<kernels::AttentionBackward>(o_, f, b, h);
+        auto head = head_of<kernels::AttentionBackward>(o_, f, b, h, 6);
         head.out = at<const float>(out, b, T, h, width), head.dout = at<const float>(dout, b, T, h, width);
         head.out_row = out.row, head.lse = f.in(4) + (b * o_.heads + h) * T;
         head.dq = at<float>(dq, b, T, h, width), head.dq_row = dq.row;
@@ -85,6 +87,9 @@ class Attention final : public Op {
     if (o_.heads % o_.kv_heads || in[0].shape != queries || in[1].shape != keys || in[2].shape != keys)
       fail("[attention] q {}, k {}, v {} do not fit {} sequences of {} with {} heads, {} of keys",
            in[0].shape.text(), in[1].shape.text(), in[2].shape.text(), o_.B, o_.T, o_.heads, o_.kv_heads);
+    if (in.size() > 3 && (in[3].dtype != DType::i32 || in[3].elements() != rows || !o_.causal))
+      fail("[attention] positions {} do not fit {} sequences of {} that are causal", in[3].text(), o_.B,
+           o_.T);
     return {in[0], {{o_.B * o_.heads, o_.T}}};
   }
   double work(std::span<const Type> in, std::span<const Type>) const override {
@@ -100,7 +105,7 @@ class Attention final : public Op {
     const Range range = split(o_.B * o_.heads, part, parts);
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t b = i / o_.heads, h = i % o_.heads;
-      auto head = head_of<kernels::Attention>(o_, f, b, h);
+      auto head = head_of<kernels::Attention>(o_, f, b, h, 3);
       head.out = at<float>(out, b, T, h, width), head.out_row = out.row, head.lse = f.out(1) + i * T;
       f.kernels->attention(head, f.scratch);
     }
@@ -108,6 +113,7 @@ class Attention final : public Op {
   // Where one of the three is frozen its gradient is made all the same, and dropped: they come out of one sweep.
   void backward(Backward& b) const override {
     std::vector<ValueId> in = {b.in(0), b.in(1), b.in(2), b.out(0), b.out(1), b.gradient_of_output(0)}, out;
+    if (b.has_in(3)) in.push_back(b.in(3));
     for (int i = 0; i < 3; ++i) {
       const auto target = b.gradient_or_scratch(i);
       if (target.write.add) fail("[attention] its input is used twice; the gradient cannot be added to");

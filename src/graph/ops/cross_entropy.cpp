@@ -6,8 +6,7 @@ namespace {
 
 class CrossEntropy final : public Op {
  public:
-  CrossEntropy(int64_t first_row, float scale, bool gradient, bool weighted)
-      : first_row_(first_row), scale_(scale), gradient_(gradient), weighted_(weighted) {}
+  explicit CrossEntropy(CrossEntropyOptions options) : o_(options) {}
   const char* name() const override { return "cross_entropy"; }
   std::vector<Type> infer(std::span<const Type> in) const override { return {{{in[0].shape[0]}}, in[0]}; }
   int in_place(int output) const override { return output == 1 ? 0 : -1; }
@@ -16,17 +15,17 @@ class CrossEntropy final : public Op {
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override { return in[0].shape[0]; }
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t V = f.in_type(0).shape[1], T = f.in_type(1).shape[1] - 1;
+    const int64_t V = f.in_type(0).shape[1], line = f.in_type(1).shape[1], T = o_.targets ? line : line - 1;
     const Range rows = split(f.in_type(0).shape[0], part, parts);
-    f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out(1) + rows.begin * V, f.tokens(1),
-                              first_row_ + rows.begin, T, T + 1, f.out(0) + rows.begin, scale_, gradient_,
-                              weighted_ ? f.in(2) : nullptr});
+    // A token is the target of the row before it.
+    f.kernels->cross_entropy({rows.end - rows.begin, V, V, f.out(1) + rows.begin * V,
+                              f.tokens(1) + (o_.targets ? 0 : 1), o_.first_row + rows.begin, T, line,
+                              f.out(0) + rows.begin, o_.scale * f.now->loss_scale, o_.gradient,
+                              o_.weighted ? f.in(2) : nullptr});
   }
 
  private:
-  int64_t first_row_;
-  float scale_;
-  bool gradient_, weighted_;
+  CrossEntropyOptions o_;
 };
 
 class LossSum final : public Op {
@@ -51,7 +50,7 @@ class LossSum final : public Op {
 
  private:
   void add(const Frame& f, int output, double sum) const {
-    const float loss = static_cast<float>(sum * scale_);
+    const float loss = static_cast<float>(sum * scale_ * f.now->loss_scale);
     f.out(output)[0] = f.now->round == 0 ? loss : f.out(output)[0] + loss;
   }
   float scale_;
@@ -60,9 +59,7 @@ class LossSum final : public Op {
 
 }  // namespace
 
-OpPointer cross_entropy(int64_t first_row, float scale, bool gradient, bool weighted) {
-  return std::make_shared<CrossEntropy>(first_row, scale, gradient, weighted);
-}
+OpPointer cross_entropy(CrossEntropyOptions options) { return std::make_shared<CrossEntropy>(options); }
 OpPointer loss_sum(float scale, bool weighted) { return std::make_shared<LossSum>(scale, weighted); }
 
 }  // namespace plimsoll::ops

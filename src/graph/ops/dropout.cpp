@@ -30,8 +30,9 @@ class Dropout final : public Op {
     const ValueId dy = b.gradient_of_output(0);
     if (b.wants(0)) {
       const auto dx = b.gradient_of_input(0);
-      if (dx.write.add) fail("[dropout] its input is used twice; the gradient cannot be added to");
-      b.list().emit_into(std::make_shared<Dropout>(site_, false), {dy}, {dx.id}, b.name() + ".d_x");
+      std::vector<ValueId> in = {dy};
+      if (dx.write.add) in.push_back(dx.id);
+      b.list().emit_into(std::make_shared<Dropout>(site_, dx.write.add), in, {dx.id}, b.name() + ".d_x");
     }
     if (addend_) b.pass(1, dy);
   }

@@ -28,7 +28,8 @@ size_t look_up_scratch(std::span<const Type> in) {
                                                                                    : 0;
 }
 
-// tokens [B, T+1], dx [N, C] -> dwte [V, C] or dwpe [T', C]. Parts split the columns, so sums keep one order.
+// tokens [B, T+1], dx [N, C], positions [B, T]? -> dwte [V, C] or dwpe [T', C]. Parts split the columns, so sums keep one
+// order.
 class EmbeddingBackward final : public Op {
  public:
   EmbeddingBackward(Type table, bool positions, Write write)
@@ -52,7 +53,8 @@ class EmbeddingBackward final : public Op {
         std::memset(f.out(0) + r * C + columns.begin, 0, width * sizeof(float));
     for (int64_t b = 0; b < B; ++b)
       for (int64_t t = 0; t < T; ++t) {
-        float* row = f.out(0) + (positions_ ? t : tokens[b * (T + 1) + t]) * C + columns.begin;
+        const int64_t place = f.input_count > 2 ? f.tokens(2)[b * T + t] : t;
+        float* row = f.out(0) + (positions_ ? place : tokens[b * (T + 1) + t]) * C + columns.begin;
         const float* dx = f.in(1) + (b * T + t) * C + columns.begin;
         f.kernels->add({static_cast<int64_t>(width), row, dx, row});
       }
@@ -75,6 +77,8 @@ class Embedding final : public Op {
          (in[1].shape[1] != in[2].shape[1] || in[2].shape[0] < T || !is_floating(in[2].dtype))))
       fail("[embedding] tokens {} with wte {} and wpe {} do not fit", in[0].text(), in[1].text(),
            in.size() > 2 ? in[2].text() : "none");
+    if (in.size() > 3 && (in[3].dtype != DType::i32 || in[3].elements() != B * T))
+      fail("[embedding] positions {} do not fit tokens {}", in[3].text(), in[0].text());
     return {{{B * T, in[1].shape[1]}}};
   }
   double work(std::span<const Type>, std::span<const Type> out) const override {
@@ -89,7 +93,7 @@ class Embedding final : public Op {
     const Range rows = split(f.out_type(0).shape[0], part, parts);
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       const int32_t token = f.tokens(0)[row / T * (T + 1) + row % T];
-      look_up(f, token, row % T, f.out(0) + row * C);
+      look_up(f, token, f.input_count > 3 ? f.tokens(3)[row] : row % T, f.out(0) + row * C);
     }
   }
   void backward(Backward& b) const override {
@@ -98,8 +102,10 @@ class Embedding final : public Op {
       if (!b.wants(table)) continue;
       const auto target = b.gradient_of_input(table);
       const Type type = b.list().graph()[b.node().in[static_cast<size_t>(table)]].type;
-      b.list().emit_into(std::make_shared<EmbeddingBackward>(type, table == 2, target.write), {b.in(0), dx},
-                         {target.id}, b.name() + (table == 1 ? ".d_wte" : ".d_wpe"));
+      std::vector<ValueId> in = {b.in(0), dx};
+      if (b.has_in(3)) in.push_back(b.in(3));
+      b.list().emit_into(std::make_shared<EmbeddingBackward>(type, table == 2, target.write), in, {target.id},
+                         b.name() + (table == 1 ? ".d_wte" : ".d_wpe"));
     }
   }
 };

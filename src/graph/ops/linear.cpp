@@ -166,8 +166,10 @@ class LinearForward final : public Product {
   Dims dims(const Type* in, const Type* out) const override {
     return {out[0].shape[0], out[0].shape[1], in[0].shape[1]};
   }
+  int in_place(int) const override { return options_.in_place ? addend_index() : -1; }
   void run(const Frame& f, int part, int parts) const override {
     const int64_t N = f.in_type(0).shape[0], I = f.in_type(0).shape[1], O = f.out_type(0).shape[1];
+    const bool onto = options_.addend && f.in(addend_index()) == f.out(0);
     run_part(f,
              {.m = N,
               .n = O,
@@ -181,8 +183,9 @@ class LinearForward final : public Product {
               .c = f.out(0),
               .c_row = O,
               .bias = options_.bias ? f.in(2) : nullptr,
-              .addend = options_.addend ? f.in(addend_index()) : nullptr,
-              .addend_row = O},
+              .addend = options_.addend && !onto ? f.in(addend_index()) : nullptr,
+              .addend_row = O,
+              .accumulate = onto},
              part, parts);
   }
   void backward(Backward& b) const override {

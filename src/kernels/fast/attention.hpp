@@ -34,6 +34,16 @@ inline void transpose_head(const float* in, int64_t stride, int64_t length, int6
                     out + t, out_row);
 }
 
+// The first key that any of the queries [q0, q0 + rows) sees.
+FORCE_INLINE int64_t first_key_of(const int32_t* positions, int64_t q0, int64_t rows) {
+  int64_t low = first_key(positions, q0);
+  for (int64_t r = 1; positions && r < rows; ++r) {
+    const int64_t first = first_key(positions, q0 + r);
+    low = first < low ? first : low;
+  }
+  return low;
+}
+
 inline void attention(const Attention& a, float* scratch) {
   const int64_t padded = (a.length + 63) / 64 * 64;
   float* const kt = scratch;                    // [width, padded]
@@ -43,35 +53,40 @@ inline void attention(const Attention& a, float* scratch) {
   transpose_head(a.k, a.k_row, a.length, a.width, kt, padded);
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
-    const int64_t keys = a.causal ? q0 + rows : a.length;
-    product(rows, keys, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt, padded, s, padded, false);
+    const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
+    product(rows, keys - low, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt + low, padded, s + low, padded,
+            false);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = s + r * padded;
-      const int64_t seen = a.causal ? q0 + r + 1 : a.length;
+      const int64_t first = first_key(a.positions, q0 + r), seen = a.causal ? q0 + r + 1 : a.length;
       vf top = splat(-3e38f);
-      int64_t i = 0;
+      int64_t i = first;
       for (; i + W <= seen; i += W) top = vmax(top, load(row + i));
       float highest = maximum(top);
       for (; i < seen; ++i) highest = row[i] > highest ? row[i] : highest;
       highest *= scale;
       vf total = {};
-      for_lanes(seen, [&](int64_t j, int n) {
-        vf e = vexp(load_lanes(row + j, n) * scale - highest);
-        store_lanes(row + j, e, n);
-        total += n == W ? e : load_part(row + j, n);
+      float* const visible = row + first;
+      for_lanes(seen - first, [&](int64_t j, int n) {
+        vf e = vexp(load_lanes(visible + j, n) * scale - highest);
+        store_lanes(visible + j, e, n);
+        total += n == W ? e : load_part(visible + j, n);
       });
       const float denominator = sum(total), inverse = 1.f / denominator;
       a.lse[q0 + r] = highest + __builtin_logf(denominator);
-      for_lanes(seen, [&](int64_t j, int n) {
-        vf p = load_lanes(row + j, n) * inverse;
+      for_lanes(seen - first, [&](int64_t j, int n) {
+        vf p = load_lanes(visible + j, n) * inverse;
         if (a.dropout.threshold)
-          p *= dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>((q0 + r) * a.length + j),
+          p *= dropout_mask(a.dropout.key,
+                            a.dropout.first + static_cast<uint32_t>((q0 + r) * a.length + first + j),
                             a.dropout.threshold, a.dropout.scale);
-        store_lanes(row + j, p, n);
+        store_lanes(visible + j, p, n);
       });
+      for (int64_t j = low; j < first; ++j) row[j] = 0;
       for (int64_t j = seen; j < keys; ++j) row[j] = 0;
     }
-    product(rows, a.width, keys, s, padded, 1, a.v, a.v_row, a.out + q0 * a.out_row, a.out_row, false);
+    product(rows, a.width, keys - low, s + low, padded, 1, a.v + low * a.v_row, a.v_row,
+            a.out + q0 * a.out_row, a.out_row, false);
   }
 }
 
@@ -87,38 +102,45 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
   transpose_head(a.v, a.v_row, a.length, a.width, vt, padded);
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
-    const int64_t keys = a.causal ? q0 + rows : a.length;
-    product(rows, keys, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt, padded, p, padded, false);
-    product(rows, keys, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt, padded, ds, padded, false);
+    const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
+    product(rows, keys - low, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt + low, padded, p + low, padded,
+            false);
+    product(rows, keys - low, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt + low, padded, ds + low,
+            padded, false);
     for (int64_t r = 0; r < rows; ++r) {
-      const int64_t t = q0 + r, seen = a.causal ? t + 1 : a.length;
-      float *prow = p + r * padded, *drow = ds + r * padded;
+      const int64_t t = q0 + r, first = first_key(a.positions, t), seen = a.causal ? t + 1 : a.length;
+      float *const prow = p + r * padded, *const drow = ds + r * padded;
+      float *const seen_p = prow + first, *const seen_d = drow + first;
       vf dot = {};
       for_lanes(a.width, [&](int64_t i, int n) {
         dot += load_lanes(a.out + t * a.out_row + i, n) * load_lanes(a.dout + t * a.out_row + i, n);
       });
       const float shared = sum(dot), lse = a.lse[t];
-      for_lanes(seen, [&](int64_t j, int n) {
-        const vf probability = vexp(load_lanes(prow + j, n) * scale - lse);
-        vf dprobability = load_lanes(drow + j, n), kept = probability;
+      for_lanes(seen - first, [&](int64_t j, int n) {
+        const vf probability = vexp(load_lanes(seen_p + j, n) * scale - lse);
+        vf dprobability = load_lanes(seen_d + j, n), kept = probability;
         if (drops) {
           const vf mask =
-              dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + j),
+              dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + first + j),
                            a.dropout.threshold, a.dropout.scale);
           dprobability *= mask;
           kept *= mask;
         }
-        store_lanes(drow + j, probability * (dprobability - shared) * scale, n);
-        store_lanes(prow + j, kept, n);
+        store_lanes(seen_d + j, probability * (dprobability - shared) * scale, n);
+        store_lanes(seen_p + j, kept, n);
       });
+      for (int64_t j = low; j < first; ++j) prow[j] = drow[j] = 0;
       for (int64_t j = seen; j < keys; ++j) prow[j] = drow[j] = 0;
     }
-    product(rows, a.width, keys, ds, padded, 1, a.k, a.k_row, a.dq + q0 * a.dq_row, a.dq_row, false);
+    product(rows, a.width, keys - low, ds + low, padded, 1, a.k + low * a.k_row, a.k_row,
+            a.dq + q0 * a.dq_row, a.dq_row, false);
     // Keys seen for the first time are written; those an earlier block or head has seen are added to.
     const int64_t before = a.accumulate ? keys : a.causal ? q0 : q0 > 0 ? keys : 0, fresh = keys - before;
     const float *q = a.q + q0 * a.q_row, *dout = a.dout + q0 * a.out_row;
-    product(before, a.width, rows, ds, 1, padded, q, a.q_row, a.dk, a.dk_row, true);
-    product(before, a.width, rows, p, 1, padded, dout, a.out_row, a.dv, a.dv_row, true);
+    product(before - low, a.width, rows, ds + low, 1, padded, q, a.q_row, a.dk + low * a.dk_row, a.dk_row,
+            true);
+    product(before - low, a.width, rows, p + low, 1, padded, dout, a.out_row, a.dv + low * a.dv_row, a.dv_row,
+            true);
     product(fresh, a.width, rows, ds + before, 1, padded, q, a.q_row, a.dk + before * a.dk_row, a.dk_row,
             false);
     product(fresh, a.width, rows, p + before, 1, padded, dout, a.out_row, a.dv + before * a.dv_row, a.dv_row,

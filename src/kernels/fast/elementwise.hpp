@@ -34,6 +34,31 @@ inline void gelu_backward(const GeluBackward& a) {
   });
 }
 
+FORCE_INLINE Sigmoid sigmoid(vf x) {
+  const vf e = vexp(-x), s = reciprocal(1.f + e);
+  return {s, e * s};
+}
+
+inline void swiglu(const SwiGlu& a) {
+  for_lanes(a.count, [&](int64_t i, int n) {
+    const vf gate = load_lanes(a.gate + i, n);
+    store_lanes(a.y + i, gate * sigmoid(gate).value * load_lanes(a.up + i, n), n);
+  });
+}
+
+inline void swiglu_backward(const SwiGluBackward& a) {
+  for_lanes(a.count, [&](int64_t i, int n) {
+    const vf gate = load_lanes(a.gate + i, n), up = load_lanes(a.up + i, n), dy = load_lanes(a.dy + i, n);
+    const auto [s, rest] = sigmoid(gate);
+    store_lanes(a.dgate + i, dy * up * s * (1.f + gate * rest), n);
+    store_lanes(a.dup + i, dy * gate * s, n);
+  });
+}
+
+inline void scale(const Scale& a) {
+  for_lanes(a.count, [&](int64_t i, int n) { store_lanes(a.y + i, load_lanes(a.x + i, n) * a.factor, n); });
+}
+
 // `scale` where hash(key, first + lane) >= threshold, else 0.
 FORCE_INLINE vf dropout_mask(uint32_t key, uint32_t first, uint32_t threshold, float scale) {
   vu h;

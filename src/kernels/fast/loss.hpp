@@ -9,7 +9,12 @@ inline void cross_entropy(const CrossEntropy& a) {
   for (int64_t r = 0; r < a.rows; ++r) {
     float* x = a.logits + r * a.row_stride;
     const int64_t row = a.first_row + r;
-    const int32_t target = a.targets[row / a.per_line * a.line_stride + row % a.per_line + 1];
+    const int32_t target = a.targets[row / a.per_line * a.line_stride + row % a.per_line];
+    if (target < 0) {
+      a.losses[r] = 0;
+      if (a.gradient) memset(x, 0, sizeof(float) * static_cast<size_t>(a.classes));
+      continue;
+    }
     vf top = splat(-3e38f);
     int64_t i = 0;
     for (; i + W <= a.classes; i += W) top = vmax(top, load(x + i));

@@ -7,6 +7,8 @@
 #include "kernels/fast/layernorm.hpp"
 #include "kernels/fast/loss.hpp"
 #include "kernels/fast/optimizer.hpp"
+#include "kernels/fast/rmsnorm.hpp"
+#include "kernels/fast/rotary.hpp"
 
 #define PLIMSOLL_TEXT2(x) #x
 #define PLIMSOLL_TEXT(x) PLIMSOLL_TEXT2(x)
@@ -19,8 +21,14 @@ const Table table = {
     .gemm = gemm,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
+    .rmsnorm = rmsnorm,
+    .rmsnorm_backward = rmsnorm_backward,
+    .rotary = rotary,
     .gelu = gelu,
     .gelu_backward = gelu_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .scale = scale,
     .dropout = dropout,
     .column_sum = column_sum,
     .add = add,

@@ -33,12 +33,13 @@ double mask(const AttentionDropout& d, int64_t index) {
 void attention(const Attention& a, float*) {
   std::vector<double> p;
   for (int64_t t = 0; t < a.length; ++t) {
-    const int64_t keys = a.causal ? t + 1 : a.length;
-    a.lse[t] = static_cast<float>(probabilities(a.q + t * a.q_row, a.k, a.k_row, a.width, keys, p));
+    const int64_t first = first_key(a.positions, t), keys = a.causal ? t + 1 : a.length;
+    a.lse[t] = static_cast<float>(
+        probabilities(a.q + t * a.q_row, a.k + first * a.k_row, a.k_row, a.width, keys - first, p));
     for (int64_t i = 0; i < a.width; ++i) {
       double sum = 0;
-      for (int64_t j = 0; j < keys; ++j)
-        sum += p[size_t(j)] * mask(a.dropout, t * a.length + j) * a.v[j * a.v_row + i];
+      for (int64_t j = first; j < keys; ++j)
+        sum += p[size_t(j - first)] * mask(a.dropout, t * a.length + j) * a.v[j * a.v_row + i];
       a.out[t * a.out_row + i] = static_cast<float>(sum);
     }
   }
@@ -50,20 +51,20 @@ void attention_backward(const AttentionBackward& a, float*) {
   const double scale = 1 / std::sqrt(double(a.width));
   for (int64_t t = 0; t < a.length; ++t) {
     const float* dout = a.dout + t * a.out_row;
-    const int64_t keys = a.causal ? t + 1 : a.length;
-    probabilities(a.q + t * a.q_row, a.k, a.k_row, a.width, keys, p);
+    const int64_t first = first_key(a.positions, t), keys = a.causal ? t + 1 : a.length;
+    probabilities(a.q + t * a.q_row, a.k + first * a.k_row, a.k_row, a.width, keys - first, p);
     std::vector<double> dp(p.size());
     double shared = 0;
-    for (int64_t j = 0; j < keys; ++j) {
-      const double kept = mask(a.dropout, t * a.length + j);
+    for (int64_t j = first; j < keys; ++j) {
+      const double kept = mask(a.dropout, t * a.length + j), probability = p[size_t(j - first)];
       for (int64_t i = 0; i < a.width; ++i) {
-        dp[size_t(j)] += double(dout[i]) * a.v[j * a.v_row + i] * kept;
-        dv[size_t(j * a.width + i)] += p[size_t(j)] * kept * dout[i];
+        dp[size_t(j - first)] += double(dout[i]) * a.v[j * a.v_row + i] * kept;
+        dv[size_t(j * a.width + i)] += probability * kept * dout[i];
       }
-      shared += p[size_t(j)] * dp[size_t(j)];
+      shared += probability * dp[size_t(j - first)];
     }
-    for (int64_t j = 0; j < keys; ++j) {
-      const double ds = p[size_t(j)] * (dp[size_t(j)] - shared) * scale;
+    for (int64_t j = first; j < keys; ++j) {
+      const double ds = p[size_t(j - first)] * (dp[size_t(j - first)] - shared) * scale;
       for (int64_t i = 0; i < a.width; ++i) {
         dq[size_t(t * a.width + i)] += ds * a.k[j * a.k_row + i];
         dk[size_t(j * a.width + i)] += ds * a.q[t * a.q_row + i];

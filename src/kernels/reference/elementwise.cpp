@@ -6,23 +6,42 @@
 
 namespace plimsoll::kernels::reference {
 namespace {
-const double scale = std::sqrt(2 / std::numbers::pi);
+const double gelu_scale = std::sqrt(2 / std::numbers::pi);
 constexpr double cubic = 0.044715;
 }  // namespace
 
 void gelu(const Gelu& a) {
   for (int64_t i = 0; i < a.count; ++i) {
     const double x = a.x[i];
-    a.y[i] = static_cast<float>(0.5 * x * (1 + std::tanh(scale * (x + cubic * x * x * x))));
+    a.y[i] = static_cast<float>(0.5 * x * (1 + std::tanh(gelu_scale * (x + cubic * x * x * x))));
   }
 }
 
 void gelu_backward(const GeluBackward& a) {
   for (int64_t i = 0; i < a.count; ++i) {
-    const double x = a.x[i], t = std::tanh(scale * (x + cubic * x * x * x));
-    const double slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * scale * (1 + 3 * cubic * x * x);
+    const double x = a.x[i], t = std::tanh(gelu_scale * (x + cubic * x * x * x));
+    const double slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * gelu_scale * (1 + 3 * cubic * x * x);
     a.dx[i] = static_cast<float>(a.dy[i] * slope);
   }
+}
+
+void swiglu(const SwiGlu& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    const double gate = a.gate[i];
+    a.y[i] = static_cast<float>(gate / (1 + std::exp(-gate)) * a.up[i]);
+  }
+}
+
+void swiglu_backward(const SwiGluBackward& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    const double gate = a.gate[i], up = a.up[i], dy = a.dy[i], s = 1 / (1 + std::exp(-gate));
+    a.dgate[i] = static_cast<float>(dy * up * s * (1 + gate * (1 - s)));
+    a.dup[i] = static_cast<float>(dy * gate * s);
+  }
+}
+
+void scale(const Scale& a) {
+  for (int64_t i = 0; i < a.count; ++i) a.y[i] = a.factor * a.x[i];
 }
 
 void dropout(const Dropout& a) {

@@ -7,8 +7,14 @@ namespace plimsoll::kernels::reference {
 void gemm(const Gemm&, float* scratch);
 void layernorm(const LayerNorm&);
 void layernorm_backward(const LayerNormBackward&);
+void rmsnorm(const RmsNorm&);
+void rmsnorm_backward(const RmsNormBackward&);
+void rotary(const Rotary&);
 void gelu(const Gelu&);
 void gelu_backward(const GeluBackward&);
+void swiglu(const SwiGlu&);
+void swiglu_backward(const SwiGluBackward&);
+void scale(const Scale&);
 void dropout(const Dropout&);
 void column_sum(const ColumnSum&);
 void add(const Add&);

@@ -1,4 +1,4 @@
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <fmt/format.h>
 

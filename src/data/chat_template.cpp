@@ -1,0 +1,106 @@
+#include "data/chat_template.hpp"
+
+#include "base/error.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view knowledge_date = "Cutting Knowledge Date: December 2023";
+// The date the template has where none is given. Today's would make a data set mean something else every day.
+constexpr std::string_view dates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
+
+// As jinja's `trim`.
+std::string trimmed(const std::string& text) {
+  constexpr std::string_view spaces = " \t\n\r\v\f";
+  const size_t begin = text.find_first_not_of(spaces);
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(spaces) - begin + 1);
+}
+
+// The system message that a ChatML template writes by itself: a literal that opens a system message and closes it.
+std::optional<std::string> find_default_system(std::string_view jinja) {
+  constexpr std::string_view opening = "<|im_start|>system\\n", closing = "<|im_end|>";
+  for (size_t at = jinja.find(opening); at != jinja.npos; at = jinja.find(opening, at + 1)) {
+    const std::string_view rest = jinja.substr(at + opening.size());
+    const size_t end = rest.find(closing);
+    if (end == 0 || end == rest.npos) continue;
+    const std::string_view text = rest.substr(0, end);
+    if (text.find_first_of("'\"{}\\") == text.npos) return std::string(text);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const char* chat_format_name(ChatFormat format) {
+  return format == ChatFormat::chatml ? "chatml" : format == ChatFormat::llama3 ? "llama3" : "plain";
+}
+
+ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
+  const auto has = [&](std::string_view text) { return jinja.find(text) != jinja.npos; };
+  if (has("<think>"))
+    fail_input(
+        "the model's chat template writes <think> blocks, which are not supported; choose --chat-template "
+        "chatml, "
+        "llama3 or plain");
+  if (has("<|im_start|>") && has("<|im_end|>")) {
+    ChatTemplate chatml(ChatFormat::chatml);
+    chatml.default_system_ = find_default_system(jinja);
+    return chatml;
+  }
+  if (has("<|start_header_id|>") && has("<|eot_id|>")) {
+    ChatTemplate llama3(ChatFormat::llama3);
+    llama3.dated_ = has(knowledge_date);
+    return llama3;
+  }
+  fail_input("the model's chat template is not known; choose --chat-template chatml, llama3 or plain");
+}
+
+std::vector<std::string> ChatTemplate::special_tokens() const {
+  switch (format_) {
+    case ChatFormat::chatml:
+      return {"<|im_start|>", "<|im_end|>"};
+    case ChatFormat::llama3:
+      return {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
+    default:
+      return {};
+  }
+}
+
+// The content is taken as it is.
+RenderedMessage ChatTemplate::wrap(const std::string& role, const std::string& content) const {
+  const bool learned = role == "assistant";
+  switch (format_) {
+    case ChatFormat::chatml:
+      return {"<|im_start|>" + role + "\n", content + "<|im_end|>", "\n", learned};
+    case ChatFormat::llama3:
+      return {"<|start_header_id|>" + role + "<|end_header_id|>\n\n", content + "<|eot_id|>", "", learned};
+    default: {
+      std::string name = role;
+      name[0] = char(name[0] - 'a' + 'A');
+      // The space belongs to the first word.
+      return {name + ":", " " + content, learned ? "" : "\n", learned, learned};
+    }
+  }
+}
+
+std::vector<RenderedMessage> ChatTemplate::render(const std::vector<Message>& messages) const {
+  const auto content = [&](const Message& message) {
+    return format_ == ChatFormat::llama3 ? trimmed(message.content) : message.content;
+  };
+  std::vector<RenderedMessage> rendered;
+  size_t next = 0;
+  const bool has_system = !messages.empty() && messages[0].role == "system";
+  if (dated_) {
+    rendered.push_back(wrap("system", std::string(dates) + (has_system ? content(messages[0]) : "")));
+    next = has_system;
+  } else if (default_system_ && !has_system) {
+    rendered.push_back(wrap("system", *default_system_));
+  }
+  for (; next < messages.size(); ++next)
+    rendered.push_back(wrap(messages[next].role, content(messages[next])));
+  return rendered;
+}
+
+std::string ChatTemplate::answer_prompt() const { return wrap("assistant", "").before; }
+
+}  // namespace plimsoll

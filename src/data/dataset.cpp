@@ -1,0 +1,124 @@
+#include "data/dataset.hpp"
+
+#include <fmt/format.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "platform/mapped_file.hpp"
+
+namespace plimsoll {
+namespace {
+
+// The bytes that tokens in a row write; special tokens write none.
+std::vector<bool> structure_of(const LabelledTokens& labelled, const tokens::Tokenizer& tokenizer,
+                               const SelectiveLoss& selective) {
+  std::vector<bool> structure(labelled.tokens.size());
+  if (selective.structure == Structure::none) return structure;
+  for (size_t begin = 0; begin < labelled.tokens.size(); ++begin) {
+    // A run of learned tokens between special ones is one answer.
+    std::vector<std::string_view> texts;
+    while (begin + texts.size() < labelled.tokens.size() && labelled.learned[begin + texts.size()] &&
+           !tokenizer.is_special(labelled.tokens[begin + texts.size()]))
+      texts.push_back(tokenizer.bytes(labelled.tokens[begin + texts.size()]));
+    const std::vector<bool> found = find_structure(texts, selective);
+    std::copy(found.begin(), found.end(), structure.begin() + ptrdiff_t(begin));
+    begin += texts.size();
+  }
+  return structure;
+}
+
+}  // namespace
+
+// Reads the file line by line.
+struct Dataset::Reader {
+  Dataset& set;
+  const ModelText& text;
+  const DatasetOptions& options;
+  std::optional<Labeller> labeller = {};
+  std::unordered_set<uint64_t> seen = {};
+
+  void read_line(std::string_view line, uint64_t number) {
+    try {
+      const Row row = parse_row(line);
+      DatasetFigures& figures = set.figures_;
+      if (!figures.schema) {
+        figures.schema = row.schema;
+        labeller.emplace(text, row.schema == Schema::messages || row.schema == Schema::instruction);
+      } else if (figures.schema != row.schema) {
+        fail_input("it has {}, while the first row has {}", schema_name(row.schema),
+                   schema_name(*figures.schema));
+      }
+      const LabelledTokens labelled = labeller->label(row);
+      const uint64_t hash = XXH3_64bits(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t));
+      if (!seen.insert(hash).second) ++figures.duplicates;
+      set.add(labelled, number, text.tokenizer, options);
+    } catch (const InputError& error) {
+      if (!labeller && set.figures_.schema) throw;  // the template, not the row
+      if (!options.skip_bad) fail_input("line {}: {}; mend it, or give --skip-bad", number, error.what());
+      if (!set.figures_.bad++) set.figures_.first_bad = fmt::format("line {}: {}", number, error.what());
+    }
+  }
+};
+
+Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOptions& options,
+                 const ReadingProgress& reading) {
+  if (options.context < 1) fail_input("context {}; expected at least 1", options.context);
+  const MappedFile file(path);
+  const std::string_view whole(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  std::string_view rest = whole;
+  Reader reader{*this, text, options};
+  size_t dropped = 0;
+  for (uint64_t number = 1; !rest.empty(); ++number) {
+    const std::string_view line = text::next_line(rest);
+    const size_t done = whole.size() - rest.size();
+    if (done - dropped >= pass_stride) {
+      file.drop(dropped, done - dropped);
+      dropped = done;
+      if (reading) reading(done, whole.size());
+    }
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    ++figures_.rows;
+    try {
+      reader.read_line(line, number);
+    } catch (const InputError& error) {
+      fail_input("{}: {}", path, error.what());
+    }
+  }
+  fingerprint_ =
+      fmt::format("rows xxh3-64 {:016x}", XXH3_64bits(tokens_.data(), tokens_.size() * sizeof(Token)));
+}
+
+void Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
+                  const DatasetOptions& options) {
+  const size_t count = labelled.tokens.size(), kept = std::min(count, size_t(options.context) + 1);
+  figures_.tokens += count;
+  if (count > figures_.longest) figures_.longest = count, figures_.longest_line = line;
+  if (count < 2) {
+    ++figures_.empty;
+    return;
+  }
+  if (kept < count) ++figures_.cut, figures_.cut_tokens += count - kept;
+  const std::vector<bool> structure = structure_of(labelled, tokenizer, options.selective);
+  uint64_t targets = 0, structural = 0;
+  for (size_t i = 1; i < kept; ++i) {  // the first token is never a target
+    targets += labelled.learned[i];
+    structural += labelled.learned[i] && structure[i];
+  }
+  if (targets == 0) {
+    ++figures_.masked;
+    return;
+  }
+  figures_.targets += targets;
+  figures_.structural += structural;
+  for (size_t i = 0; i < kept; ++i)
+    tokens_.push_back({uint32_t(labelled.tokens[i]) | uint32_t(labelled.learned[i]) << 31 |
+                       uint32_t(labelled.learned[i] && structure[i]) << 30});
+  begin_.push_back(tokens_.size());
+}
+
+}  // namespace plimsoll

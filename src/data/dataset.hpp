@@ -1,0 +1,69 @@
+// A JSONL file for fine-tuning as tokens with labels, read once when it is opened. Four bytes a token are kept.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/corpus.hpp"
+#include "data/labels.hpp"
+#include "data/selective.hpp"
+
+namespace plimsoll {
+
+struct DatasetOptions {
+  int context = 512;      // longer samples are cut after so many inputs
+  bool skip_bad = false;  // malformed lines are counted and left out instead of refused
+  SelectiveLoss selective = {};
+};
+
+// What was found.
+struct DatasetFigures {
+  std::optional<Schema> schema;  // of the first row
+  uint64_t rows = 0, bad = 0;    // bad: malformed, or of another schema than the first row
+  uint64_t empty = 0;            // nothing to learn from: no text
+  uint64_t masked = 0;           // none of the tokens is learned, cut ones left aside
+  uint64_t duplicates = 0;       // rows with the tokens of an earlier one
+  uint64_t cut = 0, cut_tokens = 0;
+  uint64_t tokens = 0, longest = 0, longest_line = 0;  // before anything is cut
+  uint64_t targets = 0;                                // learned tokens of the samples that are used
+  uint64_t structural = 0;                             // of those, left out by selective loss
+  std::string first_bad;                               // "line 3: it is not a JSON object"
+};
+
+class Dataset {
+ public:
+  // A token with its labels in one word.
+  struct Token {
+    uint32_t word;
+    int32_t id() const { return int32_t(word & 0x3FFFFFFF); }
+    bool learned() const { return word >> 31; }
+    bool structural() const { return word >> 30 & 1; }
+  };
+
+  // InputError: missing, unreadable, no row that can be used, or a malformed line, by its number. `text` is needed only
+  // while this is made.
+  Dataset(const std::string& path, const ModelText& text, const DatasetOptions& options,
+          const ReadingProgress& reading = {});
+
+  const DatasetFigures& figures() const { return figures_; }
+  const std::string& fingerprint() const { return fingerprint_; }
+  // Samples that have something to learn, in the order of the file.
+  size_t samples() const { return begin_.size() - 1; }
+  std::span<const Token> sample(size_t i) const {
+    return std::span(tokens_).subspan(begin_[i], begin_[i + 1] - begin_[i]);
+  }
+
+ private:
+  struct Reader;
+  void add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
+           const DatasetOptions& options);
+
+  std::vector<Token> tokens_;
+  std::vector<uint64_t> begin_ = {0};
+  DatasetFigures figures_;
+  std::string fingerprint_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,73 @@
+#include "data/model_text.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t largest_config = 32 << 20;
+
+// The object in a file of the folder; an empty one if there is no such file.
+json read_config(const fs::path& path) {
+  if (!fs::exists(path)) return json::object();
+  json object = parse_json(read_file(path, largest_config));
+  if (!object.is_object()) fail_input("{}: it is not a JSON object", path.string());
+  return object;
+}
+
+// The template's own text; nothing where the model has none.
+std::optional<std::string> find_template(const fs::path& folder, const json& config) {
+  if (const fs::path file = folder / "chat_template.jinja"; fs::exists(file))
+    return read_file(file, largest_config);
+  const json found = config.value("chat_template", json());
+  if (found.is_string()) return found.get<std::string>();
+  if (!found.is_array()) return std::nullopt;
+  for (const json& named : found)  // several, each with a name
+    if (named.is_object() && named.value("name", json()) == "default" &&
+        named.value("template", json()).is_string())
+      return named["template"].get<std::string>();
+  return std::nullopt;
+}
+
+// A special token is written as a text or as an object.
+std::optional<int32_t> find_token(const json& config, const char* key, const tokens::Tokenizer& tokenizer) {
+  const json token = config.value(key, json());
+  const json content = token.is_object() ? token.value("content", json()) : token;
+  return content.is_string() ? tokenizer.find_added(content.get_ref<const std::string&>()) : std::nullopt;
+}
+
+// config.json gives the ids themselves; of several the first.
+std::optional<int32_t> find_id(const json& config, const char* key, const tokens::Tokenizer& tokenizer) {
+  json id = config.value(key, json());
+  if (id.is_array() && !id.empty()) id = json(id[0]);
+  if (!id.is_number_unsigned() || id.get<uint64_t>() >= uint64_t(tokenizer.vocabulary())) return std::nullopt;
+  return tokenizer.has(id.get<int32_t>()) ? std::optional(id.get<int32_t>()) : std::nullopt;
+}
+
+ChatTemplate choose_template(std::string_view name, const std::optional<std::string>& own) {
+  if (name == "auto") return own ? ChatTemplate::recognise(*own) : ChatTemplate(ChatFormat::plain);
+  for (const ChatFormat format : {ChatFormat::plain, ChatFormat::chatml, ChatFormat::llama3})
+    if (name == chat_format_name(format)) return ChatTemplate(format);
+  fail_input("--chat-template {}: it is none of auto, chatml, llama3 and plain", name);
+}
+
+}  // namespace
+
+ModelText load_model_text(const fs::path& model, std::string_view chat) {
+  tokens::Tokenizer tokenizer = tokens::Tokenizer::load(model);
+  const fs::path folder = fs::is_directory(model) ? model : model.parent_path();
+  const json config = read_config(folder / "tokenizer_config.json"),
+             sizes = read_config(folder / "config.json");
+  ChatTemplate chosen = choose_template(chat, find_template(folder, config));
+  auto begin = find_token(config, "bos_token", tokenizer), end = find_token(config, "eos_token", tokenizer);
+  if (!begin) begin = find_id(sizes, "bos_token_id", tokenizer);
+  if (!end) end = find_id(sizes, "eos_token_id", tokenizer);
+  return {std::move(tokenizer), std::move(chosen), begin, end};
+}
+
+}  // namespace plimsoll

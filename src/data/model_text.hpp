@@ -1,0 +1,23 @@
+// What a model folder says about text: its tokenizer, its chat template, and the tokens that begin and end a text.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "data/chat_template.hpp"
+#include "tokens/tokenizer.hpp"
+
+namespace plimsoll {
+
+struct ModelText {
+  tokens::Tokenizer tokenizer;
+  ChatTemplate chat;
+  std::optional<int32_t> begin, end;
+};
+
+// `chat` is auto, chatml, llama3 or plain; auto takes the model's own template, and plain where it has none. The folder
+// may also be a tokenizer.json: what lies beside it is read. InputError for what is not understood.
+ModelText load_model_text(const std::filesystem::path& model, std::string_view chat = "auto");
+
+}  // namespace plimsoll

@@ -1,0 +1,32 @@
+// The rows of a data set for fine-tuning: one JSON object a line, in one of four schemas.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+enum class Schema {
+  text,         // {"text": "…"}
+  completion,   // {"prompt": "…", "completion": "…"}
+  instruction,  // {"instruction": "…", "input": "…", "output": "…"}; input may be left out
+  messages      // {"messages": [{"role": "user", "content": "…"}, …]}
+};
+const char* schema_name(Schema schema);
+
+struct Message {
+  std::string role, content;
+};
+
+struct Row {
+  Schema schema = Schema::text;
+  std::string text;        // of a text, or the prompt
+  std::string completion;  // after the prompt
+  std::vector<Message>
+      messages;  // of a conversation, or what an instruction becomes: a question and its answer
+};
+
+// InputError, without the number of the line, for anything that is not such an object. Other keys may hold anything.
+Row parse_row(std::string_view line);
+
+}  // namespace plimsoll

@@ -1,0 +1,220 @@
+#include "pretrained/config.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "model/llama.hpp"
+
+namespace plimsoll {
+namespace {
+
+using nlohmann::json;
+constexpr uint64_t largest_config = 1'000'000;
+
+// Reads typed values; absent and null are the same.
+class Keys {
+ public:
+  explicit Keys(const json& object) : object_(object) {}
+
+  const json* find(const char* key) const {
+    const auto found = object_.find(key);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+  int64_t size(const char* key, int64_t most, int64_t otherwise = 0) const {
+    const json* value = find(key);
+    if (!value && otherwise) return otherwise;
+    if (!value) fail_input("'{}' is missing", key);
+    if (!value->is_number_integer() || value->get<double>() < 1 || value->get<double>() > double(most))
+      fail_input("'{}' is {}; expected a whole number from 1 to {}", key, shown(*value), most);
+    return value->get<int64_t>();
+  }
+  double number(const char* key, double otherwise) const {
+    const json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_number() || !std::isfinite(value->get<double>()) || value->get<double>() <= 0)
+      fail_input("'{}' is {}; expected a number above 0", key, shown(*value));
+    return value->get<double>();
+  }
+  bool flag(const char* key, bool otherwise) const {
+    const json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_boolean()) fail_input("'{}' is {}; expected true or false", key, shown(*value));
+    return value->get<bool>();
+  }
+  std::string text(const char* key, const char* otherwise) const {
+    const json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_string()) fail_input("'{}' is {}; expected a text", key, shown(*value));
+    return value->get<std::string>();
+  }
+  // A key that changes the computation in a way this program does not know must have the value that leaves it alone.
+  void only(const char* key, const json& harmless) const {
+    const json* value = find(key);
+    if (value && *value != harmless)
+      fail_input("'{}' is {}, which is not supported; only {} is", key, shown(*value), harmless.dump());
+  }
+  void never(const char* key) const {
+    if (find(key)) fail_input("'{}' is not supported", key);
+  }
+
+  static std::string shown(const json& value) {
+    std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+    return text.size() > 60 ? text.substr(0, 60) + "..." : text;
+  }
+
+ private:
+  const json& object_;
+};
+
+constexpr int64_t most_width = 1 << 20, most_vocabulary = 1 << 24, most_layers = 1024,
+                  most_positions = 1 << 24;
+
+void check_activation(const Keys& keys, const char* key, const char* usual,
+                      std::initializer_list<const char*> known) {
+  const std::string named = keys.text(key, usual);
+  for (const char* name : known)
+    if (named == name) return;
+  fail_input("'{}' is \"{}\", which is not supported; only {} is", key, named, *known.begin());
+}
+
+RotaryScaling scaling_of(const Keys& rope) {
+  std::string type = rope.text("rope_type", "");
+  if (type.empty()) type = rope.text("type", "default");
+  RotaryScaling scaling;
+  if (type == "default") return scaling;
+  if (type != "linear" && type != "llama3")
+    fail_input("'rope_type' is \"{}\", which is not supported; default, linear and llama3 are", type);
+  scaling.kind = type == "linear" ? RotaryScaling::Kind::linear : RotaryScaling::Kind::llama3;
+  scaling.factor = rope.number("factor", 1);
+  if (type == "linear") return scaling;
+  scaling.low_factor = rope.number("low_freq_factor", 1);
+  scaling.high_factor = rope.number("high_freq_factor", 4);
+  scaling.original_context = rope.number("original_max_position_embeddings", 8192);
+  if (scaling.high_factor <= scaling.low_factor)
+    fail_input("'high_freq_factor' {} is not above 'low_freq_factor' {}", scaling.high_factor,
+               scaling.low_factor);
+  return scaling;
+}
+
+void read_rope(const Keys& keys, LlamaDetails& details) {
+  details.theta = keys.number("rope_theta", 10000);
+  for (const char* key : {"rope_scaling", "rope_parameters"})
+    if (const json* value = keys.find(key)) {
+      if (!value->is_object()) fail_input("'{}' is {}; expected an object", key, Keys::shown(*value));
+      const Keys rope(*value);
+      details.theta = rope.number("rope_theta", details.theta);
+      rope.only("partial_rotary_factor", 1.0);
+      details.scaling = scaling_of(rope);
+    }
+}
+
+ModelSpec llama_spec(const Keys& keys, const std::string& family) {
+  check_activation(keys, "hidden_act", "silu", {"silu", "swish"});
+  keys.only("use_sliding_window", false);
+  keys.only("pretraining_tp", 1);
+  keys.only("rope_interleaved", false);
+  keys.only("partial_rotary_factor", 1.0);
+  if (const json* layers = keys.find("layer_types"))
+    for (const json& type : *layers)
+      if (type != "full_attention")
+        fail_input("'layer_types' has {}, which is not supported; only full_attention is", Keys::shown(type));
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping", "logits_scaling",
+                          "residual_multiplier", "embedding_multiplier", "attention_multiplier",
+                          "num_experts", "num_local_experts", "no_rope_layers", "clip_qkv"})
+    keys.never(key);
+  auto details = std::make_shared<LlamaDetails>();
+  ModelSpec spec{.family = family};
+  spec.layers = keys.size("num_hidden_layers", most_layers);
+  spec.heads = keys.size("num_attention_heads", 4096);
+  spec.kv_heads = keys.size("num_key_value_heads", 4096, spec.heads);
+  spec.dim = keys.size("hidden_size", most_width);
+  spec.ff = keys.size("intermediate_size", most_width);
+  spec.vocab = keys.size("vocab_size", most_vocabulary);
+  spec.context = keys.size("max_position_embeddings", most_positions, 2048);
+  spec.tied = keys.flag("tie_word_embeddings", false);
+  spec.head_bias = false;
+  if (keys.find("head_dim") || family == "qwen3") details->head_dim = keys.size("head_dim", 8192, 128);
+  details->epsilon = static_cast<float>(keys.number("rms_norm_eps", 1e-6));
+  read_rope(keys, *details);
+  const bool attention_bias = keys.flag("attention_bias", false);
+  details->qkv_bias = family == "qwen2" || attention_bias;
+  details->out_bias = family != "qwen2" && attention_bias;
+  details->mlp_bias = keys.flag("mlp_bias", false);
+  details->qk_norms = family == "qwen3";
+  spec.details = details;
+  return spec;
+}
+
+ModelSpec gpt2_spec(const Keys& keys) {
+  check_activation(keys, "activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"});
+  keys.only("scale_attn_weights", true);
+  keys.only("scale_attn_by_inverse_layer_idx", false);
+  keys.only("add_cross_attention", false);
+  if (const double epsilon = keys.number("layer_norm_epsilon", 1e-5); std::abs(epsilon - 1e-5) > 1e-12)
+    fail_input("'layer_norm_epsilon' is {}, which is not supported; only 1e-05 is", epsilon);
+  ModelSpec spec{.family = "gpt2"};
+  spec.layers = keys.size("n_layer", most_layers);
+  spec.heads = keys.size("n_head", 4096);
+  spec.dim = keys.size("n_embd", most_width);
+  spec.ff = keys.size("n_inner", most_width, 4 * spec.dim);
+  spec.vocab = keys.size("vocab_size", most_vocabulary);
+  spec.positions = spec.context = keys.size("n_positions", most_positions);
+  spec.tied = keys.flag("tie_word_embeddings", true);
+  spec.head_bias = false;
+  return spec;
+}
+
+// More numbers than any machine this runs on could hold.
+void check_total(const ModelSpec& s) {
+  const double matrices = double(s.dim) * (4. * double(s.dim) + 3. * double(s.ff)) * double(s.layers);
+  if (matrices + 2. * double(s.vocab) * double(s.dim) > 1e12)
+    fail_input("the sizes come to more than 10^12 numbers");
+}
+
+}  // namespace
+
+PretrainedConfig parse_config(std::string_view text) {
+  const json config = parse_json(text);
+  if (!config.is_object()) fail_input("it is not a JSON object");
+  const Keys keys(config);
+  const json* named = keys.find("architectures");
+  if (!named || !named->is_array() || named->size() != 1 || !(*named)[0].is_string())
+    fail_input("'architectures' does not name one architecture");
+  PretrainedConfig read;
+  read.architecture = (*named)[0].get<std::string>();
+  keys.never("quantization_config");
+  keys.only("is_encoder_decoder", false);
+  if (read.architecture == "LlamaForCausalLM")
+    read.spec = llama_spec(keys, "llama");
+  else if (read.architecture == "Qwen2ForCausalLM")
+    read.spec = llama_spec(keys, "qwen2");
+  else if (read.architecture == "Qwen3ForCausalLM")
+    read.spec = llama_spec(keys, "qwen3");
+  else if (read.architecture == "GPT2LMHeadModel")
+    read.spec = gpt2_spec(keys);
+  else
+    fail_input(
+        "architecture {} is not supported; LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and "
+        "GPT2LMHeadModel are",
+        Keys::shown((*named)[0]));
+  check_total(read.spec);
+  return read;
+}
+
+PretrainedConfig read_config(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    fail_input("--model {}: there is no config.json in it; give the folder of a Hugging Face model",
+               folder.string());
+  const std::string text = read_file(path, largest_config);
+  try {
+    return parse_config(text);
+  } catch (const InputError& error) {
+    fail_input("{}: {}", path.string(), error.what());
+  }
+}
+
+}  // namespace plimsoll

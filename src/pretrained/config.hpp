@@ -1,0 +1,24 @@
+// The description of a published model: its config.json, in the spellings of older and newer versions. What this program
+// cannot compute is refused by the name of the key, before any weight is looked at.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "model/spec.hpp"
+
+namespace plimsoll {
+
+struct PretrainedConfig {
+  std::string architecture;  // "LlamaForCausalLM"
+  // Family, sizes and details; `context` is the longest the model was made for, and nothing is said of storage.
+  ModelSpec spec;
+};
+
+// InputError, without a path, for anything that is not a model this program can compute exactly.
+PretrainedConfig parse_config(std::string_view json);
+// The same of DIR/config.json, with the path.
+PretrainedConfig read_config(const std::filesystem::path& folder);
+
+}  // namespace plimsoll

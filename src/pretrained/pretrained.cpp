@@ -1,0 +1,136 @@
+#include "pretrained/pretrained.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <regex>
+#include <set>
+
+#include "base/error.hpp"
+#include "model/families.hpp"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view weight_suffix = ".weight";
+
+std::string last_part(std::string_view module) {
+  const size_t dot = module.rfind('.');
+  return std::string(dot == module.npos ? module : module.substr(dot + 1));
+}
+
+bool named(std::string_view module, std::string_view name) {
+  return module == name || (module.ends_with(name) && module[module.size() - name.size() - 1] == '.');
+}
+
+std::function<bool(std::string_view)> target_filter(const Pretrained& model, const std::string& targets) {
+  std::set<std::string> chosen;
+  const auto modules = adaptable_modules(model);
+  if (are_names(targets)) {
+    for (const std::string& name : target_names(model, targets)) {
+      const size_t before = chosen.size();
+      for (const std::string& module : modules)
+        if (named(module, name)) chosen.insert(module);
+      if (chosen.size() == before)
+        fail_input("lora_targets: '{}' names no module of this model; it has {}", name,
+                   fmt::join(target_names(model, "all"), ", "));
+    }
+  } else {
+    try {
+      const std::regex pattern(targets);
+      for (const std::string& module : modules)
+        if (std::regex_match(module, pattern)) chosen.insert(module);
+    } catch (const std::regex_error&) {
+      fail_input("lora_targets: '{}' is not a regular expression; give names separated by commas, or all",
+                 targets);
+    }
+    if (chosen.empty())
+      fail_input("lora_targets: '{}' matches no module; they are named like {}", targets, modules.front());
+  }
+  return
+      [chosen = std::move(chosen)](std::string_view module) { return chosen.contains(std::string(module)); };
+}
+
+}  // namespace
+
+std::shared_ptr<const Pretrained> open_pretrained(const std::string& folder) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Pretrained>> opened;
+  const std::lock_guard lock(mutex);
+  auto& model = opened[folder];
+  if (!model) {
+    PretrainedConfig config = read_config(folder);
+    PretrainedWeights weights(folder, config.spec);
+    model = std::make_shared<const Pretrained>(Pretrained{folder, std::move(config), std::move(weights)});
+  }
+  return model;
+}
+
+std::vector<std::string> adaptable_modules(const Pretrained& model) {
+  Graph graph;
+  const auto made = make_model(graph, model.config.spec);
+  std::vector<std::string> modules;
+  for (const Parameter& p : made->parameters())
+    if (p.kind == Parameter::Kind::matrix && p.block != no_block) {
+      const std::string& name = graph[p.id].name;
+      modules.push_back(name.substr(0, name.size() - weight_suffix.size()));
+    }
+  return modules;
+}
+
+bool are_names(const std::string& targets) {
+  return std::all_of(targets.begin(), targets.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == ','; });
+}
+
+std::vector<std::string> target_names(const Pretrained& model, const std::string& targets) {
+  std::vector<std::string> names;
+  auto add = [&](std::string name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  };
+  if (targets == "all") {
+    for (const std::string& module : adaptable_modules(model)) add(last_part(module));
+    return names;
+  }
+  for (size_t at = 0; at <= targets.size();) {
+    const size_t end = std::min(targets.find(',', at), targets.size());
+    if (end == at) fail_input("lora_targets: '{}' has an empty name", targets);
+    add(targets.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+ModelSpec adapted(const Pretrained& model, const Tuning& tuning) {
+  ModelSpec spec = model.config.spec;
+  using enum Tuning::What;
+  if (tuning.context > spec.context)
+    fail_input("context: {} tokens are more than the {} this model was made for; give --context {} or less",
+               tuning.context, spec.context, spec.context);
+  spec.context = tuning.context;
+  if (tuning.what == adapters) {
+    auto lora = std::make_shared<Lora>();
+    lora->rank = tuning.rank;
+    lora->scale = static_cast<float>(tuning.alpha / double(tuning.rank));
+    lora->targets = target_filter(model, tuning.targets);
+    spec.lora = lora;
+  }
+  if (tuning.what == last_blocks && tuning.last_blocks > spec.layers)
+    fail_input("train_last: {} blocks are more than the {} this model has", tuning.last_blocks, spec.layers);
+  const int64_t first = spec.layers - tuning.last_blocks;
+  // Matrices that are not trained stay as the file has them; norms and biases are small, and their kernels take f32.
+  spec.storage = [&weights = model.weights, what = tuning.what, first](std::string_view name,
+                                                                       int block) -> Storage {
+    if (!weights.has(name)) return {};  // an adapter
+    const PretrainedTensor& tensor = weights[name];
+    const bool final_norm = block == no_block && tensor.shape.size() == 1;
+    const bool trained = what == everything || (what == last_blocks && (block >= first || final_norm));
+    if (trained) return {.given = true};
+    return {.frozen = true, .dtype = tensor.shape.size() == 1 ? DType::f32 : tensor.dtype, .given = true};
+  };
+  return spec;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,92 @@
+#include "data/dataset.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "tokens/small_tokenizer.hpp"
+
+namespace plimsoll {
+namespace {
+
+class DatasetTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::temp_directory_path() /
+            ("plimsoll-dataset-" +
+             std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".jsonl");
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  Dataset opened(const std::string& lines, DatasetOptions options = {.context = 8}) {
+    std::ofstream(path_) << lines;
+    return Dataset(path_, text_, options);
+  }
+
+  std::filesystem::path path_;
+  const ModelText text_{tokens::Tokenizer::from_json(tokens::small_tokenizer().dump()), ChatTemplate(),
+                        std::nullopt, 262};
+};
+
+TEST_F(DatasetTest, CountsWhatItFinds) {
+  const Dataset data = opened(
+      "{\"prompt\": \"a\", \"completion\": \"bc\"}\n\n"
+      "{\"prompt\": \"a\", \"completion\": \"bc\"}\n"
+      "{\"prompt\": \"\", \"completion\": \"\"}\n"
+      "{\"prompt\": \"0123456789\", \"completion\": \"x\"}\n"
+      "{\"prompt\": \"01234\", \"completion\": \"abcdefgh\"}\n");
+  const DatasetFigures& figures = data.figures();
+  EXPECT_EQ(figures.schema, Schema::completion);
+  EXPECT_EQ(figures.rows, 5u);
+  EXPECT_EQ(figures.duplicates, 1u);
+  EXPECT_EQ(figures.empty, 1u);   // nothing but the end
+  EXPECT_EQ(figures.masked, 1u);  // what is learned is cut off
+  EXPECT_EQ(figures.cut, 2u);
+  EXPECT_EQ(figures.cut_tokens, 12u - 9 + 14 - 9);
+  EXPECT_EQ(figures.tokens, 4u + 4 + 1 + 12 + 14);
+  EXPECT_EQ(figures.longest, 14u);
+  EXPECT_EQ(figures.longest_line, 6u);
+  EXPECT_EQ(figures.targets, 3u + 3 + 4);
+  ASSERT_EQ(data.samples(), 3u);
+  const auto sample = data.sample(0);
+  ASSERT_EQ(sample.size(), 4u);
+  EXPECT_EQ(sample[0].id(), 'a');
+  EXPECT_FALSE(sample[0].learned());
+  EXPECT_TRUE(sample[1].learned() && sample[3].learned());
+  EXPECT_EQ(sample[3].id(), 262);
+  EXPECT_EQ(data.sample(2).size(), 9u);
+}
+
+TEST_F(DatasetTest, MarksStructure) {
+  const Dataset data = opened("{\"prompt\": \"q\", \"completion\": \"[x]\"}\n",
+                              {.context = 8, .selective = {Structure::conservative, {}}});
+  EXPECT_EQ(data.figures().targets, 4u);
+  EXPECT_EQ(data.figures().structural, 2u);
+  EXPECT_TRUE(data.sample(0)[1].structural() && !data.sample(0)[2].structural());
+  EXPECT_FALSE(data.sample(0)[4].structural());  // the end is always learned
+}
+
+TEST_F(DatasetTest, RefusesBadLinesByNumber) {
+  for (const char* bad : {"{\"text\": 1}", "x", "{\"prompt\": \"a\", \"completion\": \"b\"}"}) {
+    const std::string lines = "{\"text\": \"abc\"}\n" + std::string(bad) + "\n";
+    try {
+      opened(lines);
+      ADD_FAILURE() << bad;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("line 2"), std::string::npos) << error.what();
+    }
+    const Dataset data = opened(lines, {.context = 8, .skip_bad = true});
+    EXPECT_EQ(data.figures().bad, 1u);
+    EXPECT_EQ(data.samples(), 1u);
+  }
+}
+
+TEST_F(DatasetTest, HasAFingerprint) {
+  EXPECT_EQ(opened("{\"text\": \"abc\"}\n").fingerprint(),
+            opened("{\"x\": 1, \"text\": \"abc\"}").fingerprint());
+  EXPECT_NE(opened("{\"text\": \"abc\"}\n").fingerprint(), opened("{\"text\": \"abd\"}\n").fingerprint());
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+"""If `transformers` is installed: conversations become the tokens that its apply_chat_template gives, and what the assistant says is learned."""
+from harness import SOURCE, Temporary, environment, json, run, subprocess
+from test_tokenizers import python_with
+
+SCRIPT = SOURCE / "tests" / "oracle" / "chat_oracle.py"
+
+
+def said(name, chat):
+    """What the model learns to say, as text."""
+    end = "<|eot_id|>" if name.startswith("llama") else "<|im_end|>"
+    strip = str.strip if name.startswith("llama") else str
+    return "".join(strip(message["content"]) + end for message in chat if message["role"] == "assistant")
+
+
+def main():
+    python = python_with("transformers")
+    with Temporary() as temporary:
+        folder = temporary.path
+        subprocess.run([python, str(SCRIPT), str(folder)], check=True, env=environment())
+        chats = [json.loads(line)["messages"] for line in open(folder / "chats.jsonl")]
+        for file in sorted(folder.glob("*.ids")):
+            name, expected = file.stem, json.loads(file.read_text())
+            got = run(folder, "tokenize", "--model", name, "chats.jsonl", "--labels", "--json").json()
+            assert len(got["rows"]) == len(chats)
+            for chat, ids, labels, (theirs, _) in zip(chats, got["rows"], got["labels"], expected):
+                assert ids == theirs, f"{name}: {chat}\nours:   {ids}\ntheirs: {theirs}"
+                assert all(label in (-1, token) for label, token in zip(labels, ids)), labels
+                (folder / "learned").write_text(json.dumps([label for label in labels if label >= 0]))
+                learned = run(folder, "tokenize", "--model", name, "learned", "--decode", "--json").json()["text"]
+                # A token may begin in the header and end in what is said.
+                assert learned.endswith(said(name, chat)) and len(learned) <= len(said(name, chat)) + 2, (name, learned)
+            print(f"{name}: {len(chats)} conversations are the same")
+
+
+if __name__ == "__main__":
+    main()

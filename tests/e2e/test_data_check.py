@@ -1,0 +1,48 @@
+"""plimsoll data check: figures of rows counted by hand, as text and as JSON; what cannot be read is refused in one line."""
+from harness import Temporary, json, run
+from test_tokenize import tokenizer
+
+CHATML = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}{% endfor %}"
+
+
+def make_model(folder, **config):
+    made = tokenizer()
+    made["added_tokens"] += [{"id": 259, "content": "<|im_start|>", "special": True}, {"id": 260, "content": "<|im_end|>", "special": True}]
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text(json.dumps(made))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>", **config}))
+
+
+def chat(question, answer):
+    return json.dumps({"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}) + "\n"
+
+
+def main():
+    with Temporary() as temporary:
+        folder = temporary.path
+        make_model(folder / "model", chat_template=CHATML)
+        make_model(folder / "bare")
+        make_model(folder / "odd", chat_template="[INST]")
+        # <|im_start|>user\n Q <|im_end|>\n<|im_start|>assistant\n A <|im_end|>\n: 21 tokens and those of Q and A.
+        (folder / "chat.jsonl").write_text(chat("q", '{"a": 1}') * 2 + chat("x" * 30, "y") + '{"messages": [{"role": "user", "content": "q"}]}\n')
+        found = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--context", "40", "--json").json()
+        expected = {"schema": "messages", "template": "chatml", "context": 40, "rows": 4, "samples": 2, "tokens": 30 + 30 + 52 + 9, "targets": 18,
+                    "structural": 0, "longest": 52, "longest_line": 3, "windows": 2, "cut_rows": 1, "cut_tokens": 11, "empty_rows": 0,
+                    "masked_rows": 2, "duplicate_rows": 1, "bad_rows": 0, "first_bad": None}
+        assert found == expected, {key: (found[key], expected[key]) for key in found if found[key] != expected[key]}
+        told = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--context", "64").out
+        assert "masked       1 rows" in told and "duplicates   1 rows" in told and "cut off" not in told, told
+        selective = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--selective-loss", "aggressive", "--json").json()
+        assert selective["structural"] == 2 * 7, selective  # all of {"a": 1} but the 1
+        assert run(folder, "data", "check", "chat.jsonl", "--model", "bare", "--json").json()["template"] == "plain"
+        for model, words in (("odd", "--chat-template"), ("nowhere", "there is no")):
+            done = run(folder, "data", "check", "chat.jsonl", "--model", model, expect=2)
+            assert words in done.err and len(done.err.strip().splitlines()) == 1, done
+        run(folder, "data", "check", "chat.jsonl", "--model", "odd", "--chat-template", "chatml")
+        (folder / "bad.jsonl").write_text(chat("q", "a") + '{"text": "t"}\n')
+        bad = run(folder, "data", "check", "bad.jsonl", "--model", "model", "--json", expect=2).json()
+        assert bad["bad_rows"] == 1 and bad["first_bad"].startswith("line 2: "), bad
+
+
+if __name__ == "__main__":
+    main()

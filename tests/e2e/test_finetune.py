@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Published models without their programs: refusals by name, exact resume, what a frozen model costs, exports."""
+import array
+import json
+import random
+import shutil
+import struct
+import sys
+
+import harness
+
+DIM, FF, LAYERS, HEADS, KV, VOCAB = 32, 48, 2, 4, 2, 256
+CONFIG = {"architectures": ["LlamaForCausalLM"], "hidden_size": DIM, "intermediate_size": FF, "num_hidden_layers": LAYERS,
+          "num_attention_heads": HEADS, "num_key_value_heads": KV, "vocab_size": VOCAB, "max_position_embeddings": 64,
+          "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": True,
+          "torch_dtype": "float32"}
+
+
+def shapes():
+    kv = DIM // HEADS * KV
+    yield "model.embed_tokens.weight", [VOCAB, DIM]
+    for layer in range(LAYERS):
+        h = f"model.layers.{layer}."
+        for name, shape in (("input_layernorm", [DIM]), ("self_attn.q_proj", [DIM, DIM]), ("self_attn.k_proj", [kv, DIM]),
+                            ("self_attn.v_proj", [kv, DIM]), ("self_attn.o_proj", [DIM, DIM]),
+                            ("post_attention_layernorm", [DIM]), ("mlp.gate_proj", [FF, DIM]), ("mlp.up_proj", [FF, DIM]),
+                            ("mlp.down_proj", [DIM, FF])):
+            yield f"{h}{name}.weight", shape
+    yield "model.norm.weight", [DIM]
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8:8 + length])
+    return {name: raw[8 + length + entry["data_offsets"][0]:8 + length + entry["data_offsets"][1]]
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+def tensors(dtype="F32"):
+    made = {}
+    for name, shape in shapes():
+        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        numbers = random.Random(name)
+        values = array.array("f", (numbers.gauss(1 if "norm" in name else 0, .1) for _ in range(count)))
+        content = values.tobytes()
+        if dtype == "BF16":
+            content = b"".join(content[i + 2:i + 4] for i in range(0, len(content), 4))
+        made[name] = (dtype, shape, content)
+    return made
+
+
+def make_model(folder, config=None, weights=None):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **(config or {})}))
+    (folder / "tokenizer_config.json").write_text("{}")
+    write_safetensors(folder / "model.safetensors", weights or tensors())
+    return folder
+
+
+def train(folder, model, *options, **expected):
+    return harness.run(folder, "train", "--model", model, "--tokenizer", "bytes", "--data", "text.txt", "--context", 16,
+                       "--batch", 2, "--eval-every", 0, "--threads", 1, *options, **expected)
+
+
+def refused(folder, model, *words, options=()):
+    ended = harness.run(folder, "plan", "--model", model, "--tokenizer", "bytes", *options, expect=2)
+    lines = ended.err.strip().splitlines()
+    assert len(lines) == 1, ended
+    for word in words:
+        assert word in lines[0], (word, lines[0])
+
+
+def refusals(folder):
+    """Every flaw is one line that names it, and nothing is written."""
+    number = iter(range(1000))
+
+    def model(config=None, weights=None):
+        return make_model(folder / f"bad-{next(number)}", config, weights)
+
+    refused(folder, "missing", "config.json")
+    for key, value in (("architectures", ["MistralForCausalLM"]), ("hidden_act", "gelu"), ("use_sliding_window", True),
+                       ("quantization_config", {"bits": 4}), ("pretraining_tp", 2), ("rope_interleaved", True),
+                       ("layer_types", ["full_attention", "sliding_attention"]), ("partial_rotary_factor", 0.5),
+                       ("vocab_size", 2 ** 60), ("num_hidden_layers", -1), ("hidden_size", 1.5), ("rms_norm_eps", "x"),
+                       ("num_experts", 8), ("final_logit_softcapping", 30.0)):
+        refused(folder, model({key: value}), value[0] if key == "architectures" else key)
+    refused(folder, model({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}), "rope_type", "yarn")
+    refused(folder, model({"num_attention_heads": 3}), "3 heads")
+
+    whole = tensors()
+    name = "model.layers.1.mlp.up_proj.weight"
+    refused(folder, model(weights={k: v for k, v in whole.items() if k != name}), name, "missing")
+    refused(folder, model(weights={**whole, "model.extra": whole["model.norm.weight"]}), "model.extra")
+    refused(folder, model(weights={**whole, name: ("F32", [DIM, FF], whole[name][2])}), name, "[32, 48]", "[48, 32]")
+    refused(folder, model(weights={**whole, "model.norm.weight": ("F64", [DIM], bytes(8 * DIM))}), "F64")
+    cut = model()
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:-10])
+    refused(folder, cut, "model.safetensors")
+    raw = (folder / "good" / "model.safetensors").read_bytes()
+    overlapping = model()
+    (overlapping / "model.safetensors").write_bytes(raw.replace(b'"data_offsets": [32768, ', b'"data_offsets": [32760, ', 1))
+    refused(folder, overlapping, "model.safetensors")
+
+    good = folder / "good"
+    refused(folder, good, "--layers", options=("--layers", 3))
+    refused(folder, good, "context", "64", options=("--context", 65))
+    refused(folder, good, "x_proj", "q_proj", options=("--lora-rank", 4, "--lora-targets", "x_proj"))
+    refused(folder, good, "lora_targets", options=("--lora-rank", 4, "--lora-targets", "(q_proj"))
+    refused(folder, good, "lora_alpha", options=("--lora-alpha", 4))
+    refused(folder, good, "train_last", options=("--lora-rank", 4, "--train-last", 1))
+    refused(folder, good, "train_last", options=("--train-last", 3))
+    ended = harness.run(folder, "plan", "--lora-rank", 4, expect=2)
+    assert "--model" in ended.err, ended
+    assert not (folder / "runs").exists()
+
+
+def shards(folder):
+    """Two files and an index give the bits of one file; a hostile index is refused."""
+    whole = tensors()
+    split = folder / "sharded"
+    make_model(split)
+    (split / "model.safetensors").unlink()
+    halves = [dict(list(whole.items())[:7]), dict(list(whole.items())[7:])]
+    index = {}
+    for i, half in enumerate(halves):
+        write_safetensors(split / f"part-{i}.safetensors", half)
+        index.update({name: f"part-{i}.safetensors" for name in half})
+    (split / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    ask = ("--tokenizer", "bytes", "--data", "text.txt", "--context", 16, "--json")
+    one = harness.run(folder, "eval", "--model", "good", *ask).json()
+    two = harness.run(folder, "eval", "--model", "sharded", *ask).json()
+    assert one == two and one["targets"] > 100, (one, two)
+    name = next(iter(index))
+    for changed, word in (({**index, name: "../good/model.safetensors"}, "no file of the folder"),
+                          ({**index, name: "part-1.safetensors"}, name), ({**index, "model.more": "part-0.safetensors"}, "model.more"),
+                          ({f"t{i}": f"f{i}" for i in range(2000)}, "1000"), ({}, "empty")):
+        (split / "model.safetensors.index.json").write_text(json.dumps({"weight_map": changed}))
+        refused(folder, "sharded", word)
+
+
+def exact_resume(folder):
+    """Twenty steps are ten and ten more, byte for byte; a checkpoint has what is trained and refers to the rest."""
+    for name, options in (("lora", ("--lora-rank", 4, "--lora-dropout", 0.1)), ("last", ("--train-last", 1)), ("all", ())):
+        common = ("--checkpoint-every", 10, "--min-lr", "2e-4", "--lr", "2e-4", "--warmup", 0, *options)
+        train(folder, "good", "--iterations", 20, "--out", f"{name}-whole", *common)
+        train(folder, "good", "--iterations", 10, "--out", f"{name}-parts", *common)
+        harness.run(folder, "train", "--resume", f"{name}-parts", "--iterations", 20, "--threads", 1)
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            whole = read_safetensors(folder / f"{name}-whole" / "step-000020" / file)
+            assert whole == read_safetensors(folder / f"{name}-parts" / "step-000020" / file), (name, file)
+            assert whole != read_safetensors(folder / f"{name}-whole" / "step-000010" / file), (name, file)
+    adapters = read_safetensors(folder / "lora-whole" / "step-000020" / "model.safetensors")
+    assert len(adapters) == 2 * 7 * LAYERS and all("lora_" in name for name in adapters), sorted(adapters)
+    last = read_safetensors(folder / "last-whole" / "step-000020" / "model.safetensors")
+    assert all(".1." in name or name == "model.norm.weight" for name in last) and len(last) == 10, sorted(last)
+
+    # Other weights under the same name are not the base of this run; the same ones in another place are.
+    shutil.copytree(folder / "good", folder / "moved")
+    harness.run(folder, "eval", "lora-whole")
+    harness.run(folder, "train", "--resume", "lora-parts", "--model", "moved", "--iterations", 21, "--threads", 1)
+    changed = tensors()
+    changed["model.norm.weight"] = ("F32", [DIM], bytes(4 * DIM))
+    write_safetensors(folder / "good" / "model.safetensors", changed)
+    for command in (("eval", "lora-whole"), ("sample", "lora-whole"), ("train", "--resume", "lora-whole", "--iterations", 30)):
+        ended = harness.run(folder, *command, expect=2)
+        assert "checksum" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+    write_safetensors(folder / "good" / "model.safetensors", tensors())
+
+
+def memory(folder):
+    """A frozen model in half precision takes half the bytes, and no gradients or moments."""
+    make_model(folder / "half", weights=tensors("BF16"))
+
+    def plan(model, *options):
+        ended = harness.run(folder, "plan", "--model", model, "--tokenizer", "bytes", "--context", 16, "--json", *options)
+        return ended.json()
+    all_f32, frozen, half = plan("good"), plan("good", "--lora-rank", 4), plan("half", "--lora-rank", 4)
+    weights = sum(s[0] * (s[1] if len(s) > 1 else 1) for _, s in shapes())
+    matrices = sum(s[0] * s[1] for _, s in shapes() if len(s) > 1)
+    adapters = frozen["parameters"] - weights
+    assert all_f32["parameters"] == weights, all_f32
+    assert all_f32["roles"]["optimizer"] == 8 * weights and frozen["roles"]["optimizer"] == 8 * adapters, frozen
+    assert frozen["roles"]["parameters"] >= 4 * (weights + adapters), frozen
+    assert half["dtypes"]["bf16"] == 2 * matrices, half
+
+
+def export(folder):
+    """Folders appear whole or not at all, and only where nothing is."""
+    harness.run(folder, "export", "lora-whole", "--merged", "merged", "--dtype", "bf16")
+    config = json.loads((folder / "merged" / "config.json").read_text())
+    assert config == {**CONFIG, "torch_dtype": "bfloat16"}, config
+    assert (folder / "merged" / "tokenizer_config.json").read_text() == "{}"
+    before, after = tensors("BF16"), read_safetensors(folder / "merged" / "model.safetensors")
+    assert set(before) == set(after)
+    assert after["model.layers.0.mlp.up_proj.weight"] != before["model.layers.0.mlp.up_proj.weight"][2]
+    assert (folder / "merged" / "adapter_config.json").exists() is False
+    harness.run(folder, "export", "lora-whole", "--peft", "adapter")
+    adapter = json.loads((folder / "adapter" / "adapter_config.json").read_text())
+    assert adapter["r"] == 4 and adapter["lora_alpha"] == 8 and "q_proj" in adapter["target_modules"], adapter
+    # What was merged is what the run computes: evaluating the merged model in f32 gives the run's loss.
+    harness.run(folder, "export", "lora-whole", "--merged", "merged-f32", "--dtype", "f32")
+    ours = harness.run(folder, "eval", "lora-whole", "--json").json()
+    merged = harness.run(folder, "eval", "--model", "merged-f32", "--tokenizer", "bytes", "--context", 16, "--data", "text.txt",
+                         "--json").json()
+    assert abs(ours["loss"] - merged["loss"]) < 1e-5 * ours["loss"], (ours, merged)
+    for arguments, word in ((("lora-whole", "--peft", "adapter"), "exists"), (("last-whole", "--peft", "new"), "--merged"),
+                            (("lora-whole",), "--peft"), (("lora-whole", "--peft", "new", "--dtype", "f32"), "--dtype")):
+        ended = harness.run(folder, "export", *arguments, expect=2)
+        assert word in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+    assert not (folder / "new").exists() and not list(folder.glob(".new*")), list(folder.iterdir())
+
+
+def main():
+    with harness.Temporary() as temporary:
+        folder = temporary.path
+        words = random.Random(3)
+        (folder / "text.txt").write_text("".join(words.choice("abcdefgh \n") for _ in range(4000)))
+        make_model(folder / "good")
+        refusals(folder)
+        shards(folder)
+        memory(folder)
+        exact_resume(folder)
+        export(folder)
+    return 0
+
+
+sys.exit(main())

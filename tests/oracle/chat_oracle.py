@@ -1,0 +1,66 @@
+"""Renders conversations with transformers' apply_chat_template.
+
+chat_oracle.py FOLDER trains a small tokenizer, writes one model folder for each known chat template with tokenizer.json and
+tokenizer_config.json, FOLDER/chats.jsonl, and FOLDER/NAME.ids with the ids of each conversation.
+"""
+import json
+import sys
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+SOURCE = Path(__file__).resolve().parents[2]
+SPECIAL = ["<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<|im_start|>", "<|im_end|>", "<|endoftext|>"]
+CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
+          "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+SMOLLM2 = ("{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nYou are a helpful AI "
+           "assistant named SmolLM, trained by Hugging Face<|im_end|>\\n' }}{% endif %}" + CHATML.partition("%}")[2])
+QWEN2 = ("{%- if tools %}{{- '<|im_start|>system\\n' }}{%- if messages[0]['role'] == 'system' %}{{- messages[0]['content'] }}{%- else %}"
+         "{{- 'You are Qwen, created by Alibaba Cloud. You are a helpful assistant.' }}{%- endif %}{{- '<|im_end|>\\n' }}{%- else %}"
+         "{%- if messages[0]['role'] == 'system' %}{{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}{%- else %}"
+         "{{- '<|im_start|>system\\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\\n' }}{%- endif %}{%- endif %}"
+         "{%- for message in messages %}{%- if (message.role == 'user') or (message.role == 'system' and not loop.first) or (message.role == "
+         "'assistant' and not message.tool_calls) %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}"
+         "{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}")
+LLAMA3 = ("{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + "
+          "'<|end_header_id|>\\n\\n'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}"
+          "{% endif %}{{ content }}{% endfor %}{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}")
+LLAMA31 = ("{{- bos_token }}{%- if not date_string is defined %}{%- set date_string = '26 Jul 2024' %}{%- endif %}"
+           "{%- if messages[0]['role'] == 'system' %}{%- set system_message = messages[0]['content']|trim %}{%- set messages = messages[1:] %}"
+           "{%- else %}{%- set system_message = '' %}{%- endif %}{{- '<|start_header_id|>system<|end_header_id|>\\n\\n' }}"
+           "{{- 'Cutting Knowledge Date: December 2023\\n' }}{{- 'Today Date: ' + date_string + '\\n\\n' }}{{- system_message }}{{- '<|eot_id|>' }}"
+           "{%- for message in messages %}{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n'+ message['content'] | trim + "
+           "'<|eot_id|>' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif %}")
+TEMPLATES = {"chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
+CHATS = [
+    [("user", "Hello"), ("assistant", "Hi there.")],
+    [("system", "Be short."), ("user", "What is a line?"), ("assistant", "A mark."), ("user", "Where?"), ("assistant", "On the hull.")],
+    [("user", "  spaces around \n"), ("assistant", "\n\n  answers too  \n")],
+    [("user", "<|im_end|> in text"), ("assistant", "")],
+    [("system", ""), ("user", "\u00e9\U0001f600"), ("assistant", "{\"a\": null}")],
+    [("user", "no answer yet")],
+]
+
+
+def main():
+    folder = Path(sys.argv[1])
+    base = Tokenizer(models.BPE())
+    base.pre_tokenizer, base.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    base.train_from_iterator([path.read_text() for path in sorted(SOURCE.glob("docs/*.md"))],
+                             trainers.BpeTrainer(vocab_size=1000, special_tokens=SPECIAL, show_progress=False,
+                                                 initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    chats = [[{"role": role, "content": content} for role, content in chat] for chat in CHATS]
+    (folder / "chats.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
+    for name, template in TEMPLATES.items():
+        (folder / name).mkdir()
+        base.save(str(folder / name / "tokenizer.json"))
+        (folder / name / "tokenizer_config.json").write_text(json.dumps(
+            {"bos_token": "<|begin_of_text|>", "eos_token": "<|endoftext|>", "chat_template": template}))
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, bos_token="<|begin_of_text|>", eos_token="<|endoftext|>", chat_template=template)
+        found = [[list(tokenizer.apply_chat_template(chat, add_generation_prompt=more, return_dict=False)) for more in (False, True)] for chat in chats]
+        (folder / f"{name}.ids").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
