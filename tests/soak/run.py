@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1] / "e2e"
-LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "bombs", "faults", "powerloss", "oom", "report_browser",
+LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "bombs", "faults", "powerloss", "oom", "report_browser", "flat",
         "cost", "specimens")
 RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
 
