@@ -3,6 +3,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/serve_flags.hpp"
+#include "cli/watch_flags.hpp"
 #include "guard/policy_settings.hpp"
 #include "watch/guarding.hpp"
 
@@ -10,7 +11,7 @@ namespace plimsoll::cli::guard_command {
 namespace {
 
 struct Text {
-  std::string limit, grace = "10s";
+  std::string limit, grace = "10s", rate;
   guard::PolicySources sources;
   watch::GuardOptions options;
 };
@@ -19,6 +20,10 @@ void run(Text& text) {
   watch::GuardOptions& options = text.options;
   if (options.command.empty() == (options.pid == 0))
     fail_input("give exactly one of: a command after --, --pid P; see `plimsoll guard --help`");
+  if (options.profile.on && options.pid)
+    fail_input(
+        "--sites is for a program that the guard launches; leave out --pid and give the command after --");
+  if (!text.rate.empty()) options.profile.rate = parse_sampling_rate(text.rate);
   if (options.pid < 0) fail_input("--pid {} is not a process; give a positive number", options.pid);
   if (!text.limit.empty()) {
     if (text.sources.command_line.contains("max_memory"))
@@ -53,6 +58,9 @@ Command command(
       flags.value("--hook", options.hook, "shell command to run whenever the level changes").wants("CMD");
       flags.value("--out", options.out, "record into this run file").wants("FILE");
       add_serve_flags(flags, options.serve);
+      flags.flag("--sites", options.profile.on, "say which line of the program grew: see `plimsoll profile`");
+      flags.value("--rate", text->rate, "with --sites: mean bytes between two samples (default 512KiB)")
+          .wants("SIZE");
       flags.flag("--dry-run", options.dry_run, "only report what would have been done");
       flags.flag("--json", options.json, "print one JSON object on standard output at the end");
       for (const guard::PolicyKey& key : guard::policy_keys()) {

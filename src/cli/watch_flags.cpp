@@ -40,6 +40,12 @@ std::shared_ptr<WatchText> add_watch_flags(Options& flags) {
   return text;
 }
 
+uint64_t parse_sampling_rate(const std::string& text) {
+  const uint64_t rate = parse_bytes(text);
+  if (rate < 1024) fail_input("--rate {} is too fine; give at least 1KiB", text);
+  return rate;
+}
+
 void run_watch(WatchText& text) {
   watch::WatchOptions& options = text.options;
   int targets = !options.command.empty() + (options.pid != 0) + options.find_training;
@@ -57,10 +63,7 @@ void run_watch(WatchText& text) {
     fail_input("--socket is for --pid: a launched program finds its socket in PLIMSOLL_SOCKET");
   options.until_command = text.until == "command";
   options.steps = !text.no_steps;
-  if (!text.rate.empty()) {
-    options.profile.rate = parse_bytes(text.rate);
-    if (options.profile.rate < 1024) fail_input("--rate {} is too fine; give at least 1KiB", text.rate);
-  }
+  if (!text.rate.empty()) options.profile.rate = parse_sampling_rate(text.rate);
   exit_code = watch::watch_tree(options);
 }
 

@@ -15,6 +15,8 @@ struct WatchText {
 };
 
 std::shared_ptr<WatchText> add_watch_flags(Options& flags);
+// InputError where it is finer than 1 KiB.
+uint64_t parse_sampling_rate(const std::string& text);
 // Checks the options and watches.
 void run_watch(WatchText& text);
 

@@ -9,16 +9,28 @@
 namespace plimsoll::diagnose {
 namespace {
 
-// Least-squares slope of the samples in [from, until], bytes a second; 0 where there are too few.
-double slope(std::span<const verdict::Sample> samples, double from, double until) {
-  double n = 0, t = 0, b = 0, tt = 0, tb = 0;
-  for (const verdict::Sample& sample : samples) {
-    if (sample.time < from || sample.time > until) continue;
-    const double x = sample.time - from;
-    n += 1, t += x, b += sample.bytes, tt += x * x, tb += x * sample.bytes;
-  }
-  const double spread = n * tt - t * t;
-  return n < 3 || spread <= 0 ? 0 : (n * tb - t * b) / spread;
+constexpr double matters = 0.02;  // of the floor of the tree: growth below it is not worth a word
+constexpr double certain = 4, certain_without_frees = 2;  // samples: fewer may be chance
+constexpr double next_epoch = 0.2;  // of an epoch: enough to see whether it goes on at the same rate
+constexpr double goes_on = 0.6, has_stopped = 0.2;  // of the rate of the first epoch
+
+// The least bytes held in [from, until]; nullopt where nothing was seen.
+std::optional<double> low_water(std::span<const verdict::Sample> held, double from, double until) {
+  std::optional<double> low;
+  for (const verdict::Sample& sample : held)
+    if (sample.time >= from && sample.time <= until && (!low || sample.bytes < *low)) low = sample.bytes;
+  return low;
+}
+
+// How fast the low water of a line rose between two times, by its first and last fifth.
+struct Rise {
+  double bytes = 0, rate = 0;
+};
+Rise rise(std::span<const verdict::Sample> held, double from, double until) {
+  const double part = (until - from) / 5;
+  const auto first = low_water(held, from, from + part), last = low_water(held, until - part, until);
+  if (!first || !last || part <= 0) return {};
+  return {*last - *first, (*last - *first) / (4 * part)};
 }
 
 double grown(uint64_t now, uint64_t then) { return now > then ? double(now - then) : 0.0; }
@@ -30,28 +42,84 @@ double kept_share(const Evidence& evidence) {
   return all > 0 ? grown(evidence.now->retained, evidence.before->retained) / all : 0;
 }
 
-// The first epoch against what came after it, on the line that gained most.
+// The first epoch against what came after it, for every line that grew in it.
 std::optional<Answered> by_epochs(const Evidence& evidence) {
-  if (!evidence.epochs.any() || evidence.held.size() < 3) return std::nullopt;
-  const double last = evidence.held.back().time, begin = evidence.epochs.begin();
+  if (!evidence.epochs.any()) return std::nullopt;
+  const double begin = evidence.epochs.begin(), enough = certain * evidence.sample_bytes;
   const auto end = evidence.epochs.first_end();
-  const double first = slope(evidence.held, begin, end.value_or(last));
-  if (first <= 0) return std::nullopt;
+  std::optional<size_t> filled;  // the line that gained most in the first epoch
+  double most = 0;
+  bool all_stopped = true, just_begun = false;
+  for (size_t i = 0; i < evidence.lines.size(); ++i) {
+    const HeldLine& line = evidence.lines[i];
+    if (line.held.empty()) continue;
+    const double last = line.held.back().time;
+    const Rise first = rise(line.held, begin, end.value_or(last));
+    if (first.bytes < enough) continue;
+    if (!filled || first.bytes > most) filled = i, most = first.bytes;
+    if (!end || last - *end < next_epoch * (*end - begin)) {
+      just_begun = true;
+      continue;
+    }
+    const Rise later = rise(line.held, *end, last);
+    all_stopped = all_stopped && later.rate < has_stopped * first.rate;
+    if (!line.kernel_cache && later.rate >= goes_on * first.rate &&
+        later.bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
+        first.bytes + later.bytes >= matters * evidence.tree.floor_end)
+      return Answered{Answer::leak,
+                      fmt::format("{} holds more and more, in the second epoch as in the first", line.name),
+                      i};
+  }
+  if (!filled || evidence.tree.kind == verdict::Kind::no_leak) return std::nullopt;
+  const std::string& name = evidence.lines[*filled].name;
   if (!end)
     return Answered{
         Answer::filling,
         fmt::format("{} holds more and more, but the first epoch is not over: it may keep one thing for each "
                     "sample; that will be known in the second epoch",
-                    evidence.line)};
-  // A quarter of an epoch is enough to see whether it goes on at the same rate.
-  if (last - *end < 0.25 * (*end - begin))
-    return Answered{
-        Answer::filling,
-        fmt::format("{} grew during the first epoch, and the second has just begun", evidence.line)};
-  if (slope(evidence.held, *end, last) < 0.2 * first)
-    return Answered{Answer::no_leak,
-                    fmt::format("{} filled up during the first epoch and stopped", evidence.line)};
+                    name),
+        filled};
+  if (just_begun)
+    return Answered{Answer::filling,
+                    fmt::format("{} grew during the first epoch, and the second has just begun", name),
+                    filled};
+  if (all_stopped)
+    return Answered{Answer::no_leak, fmt::format("{} filled up during the first epoch and stopped", name),
+                    filled};
   return std::nullopt;
+}
+
+double lasted(const HeldLine& line) { return line.held.empty() ? 0 : line.held.back().time - line.onset; }
+
+// A line on its own is less noisy than the tree: it may be known to leak while the tree is not.
+std::optional<Answered> by_lines(const Evidence& evidence) {
+  for (size_t i = 0; i < evidence.lines.size(); ++i) {
+    const HeldLine& line = evidence.lines[i];
+    if (!line.kernel_cache && line.kind == verdict::Kind::leak && line.rate > 0 &&
+        line.grown >= certain * evidence.sample_bytes && line.grown >= matters * evidence.tree.floor_end &&
+        lasted(line) >= evidence.patience)
+      return Answered{Answer::leak, line.name + " holds more and more", i};
+  }
+  return std::nullopt;
+}
+
+// Most of the growth is a cache with a bound.
+std::optional<Answered> by_shapes(const Evidence& evidence) {
+  double cached = 0;
+  std::optional<size_t> most;
+  for (size_t i = 0; i < evidence.lines.size(); ++i) {
+    if (!evidence.lines[i].kernel_cache || evidence.lines[i].rate <= 0) continue;
+    cached += evidence.lines[i].rate;
+    if (!most) most = i;
+  }
+  if (!most || cached < 0.5 * evidence.live_rate) return std::nullopt;
+  return Answered{
+      Answer::filling,
+      fmt::format(
+          "most of the growth is at {}, where oneDNN keeps a compiled kernel for each new shape of input, "
+          "1,024 at most",
+          evidence.lines[*most].name),
+      most};
 }
 
 }  // namespace
@@ -103,16 +171,18 @@ Answered answer(const Evidence& evidence) {
             "{:.0f} % of the growth was freed by the program and is kept by the allocator; malloc_trim(0) "
             "would return up to {}, and fewer arenas (MALLOC_ARENA_MAX=2) keep it from coming back",
             100 * std::min(1.0, kept_share(evidence)), format_bytes(evidence.now->retained))};
+  if (auto told = by_epochs(evidence)) return *told;
+  if (evidence.tree.kind != verdict::Kind::leak)
+    if (auto told = by_lines(evidence)) return *told;
   if (evidence.tree.kind != verdict::Kind::no_leak)
-    if (auto told = by_epochs(evidence)) return *told;
+    if (auto told = by_shapes(evidence)) return *told;
   switch (evidence.tree.kind) {
     case verdict::Kind::no_leak:
       return {Answer::no_leak, "the memory of the tree does not grow without end"};
     case verdict::Kind::leak:
-      return {Answer::leak,
-              evidence.live_rate > 0 && !evidence.line.empty()
-                  ? evidence.line + " holds more and more"
-                  : "the memory of the tree grows, but no line of the program that was seen does"};
+      if (!evidence.lines.empty() && evidence.lines.front().rate > 0)
+        return {Answer::leak, evidence.lines.front().name + " holds more and more", 0};
+      return {Answer::leak, "the memory of the tree grows, but no line of the program that was seen does"};
     case verdict::Kind::undecided:
       break;
   }

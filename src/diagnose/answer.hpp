@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "heap/memory_classes.hpp"
 #include "verdict/verdict.hpp"
@@ -40,19 +41,33 @@ class Epochs {
   std::optional<double> first_end_;
 };
 
+// What is known of one line of source.
+struct HeldLine {
+  std::string name;
+  std::span<const verdict::Sample> held;  // bytes over time
+  verdict::Kind kind = verdict::Kind::undecided;
+  double rate = 0, grown = 0;  // bytes a second, bytes: see Site
+  double onset = 0;            // seconds, when its growth began
+  bool none_freed = false;     // nothing of it was ever given back
+  bool kernel_cache = false;   // one compiled kernel for each shape of input: it has a bound
+};
+
 struct Evidence {
   const verdict::Verdict& tree;
   const Epochs& epochs;
-  // Of the line that gained most: its name and the bytes it held over time.
-  std::string line;
-  std::span<const verdict::Sample> held;
-  double live_rate = 0;  // bytes a second, all lines that grow
-  std::optional<HeldMemory> before, now;
+  std::vector<HeldLine> lines = {};  // the fastest growing first
+  double live_rate = 0;              // bytes a second, all lines that grow
+  double sample_bytes = 512 << 10;   // what one sample stands for
+  // While running and without epochs: how long a line must have grown to be no cache that fills, in seconds.
+  double patience = 0;
+  std::optional<HeldMemory> before = {}, now = {};
 };
 
 struct Answered {
   Answer answer = Answer::undecided;
   std::string reason;  // one sentence; the name of the line is not escaped
+  // Which of the lines it is about; nullopt: the tree as a whole.
+  std::optional<size_t> line = {};
 };
 Answered answer(const Evidence& evidence);
 

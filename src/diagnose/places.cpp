@@ -63,8 +63,9 @@ const std::vector<Place>& Places::of_frame(uint32_t number) {
   }
   // A return address is one past the call.
   static const std::vector<heap::SourceFrame> unnamed(1);
-  for (const heap::SourceFrame& source :
-       symbols_ ? symbols_->at(path, module.build_id, frame.address - 1) : unnamed) {
+  for (const heap::SourceFrame& source : symbols_ && !(own_only_ && is_system_file(path))
+                                             ? symbols_->at(path, module.build_id, frame.address - 1)
+                                             : unnamed) {
     Place place{source.file.empty() ? path : source.file, source.function, source.line, false, false};
     if (source.function.empty() && source.file.empty())
       place.file = fmt::format("{}+{:#x}", path, frame.address);

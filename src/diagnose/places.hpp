@@ -22,8 +22,10 @@ struct Place {
 
 class Places {
  public:
-  // Without symbols native frames are files and addresses.
-  Places(const heap::Reader& reader, heap::Symbols* symbols) : reader_(reader), symbols_(symbols) {}
+  // Without symbols native frames are files and addresses; with `own_only` those of system libraries are, since the
+  // first look at the symbols of a large library can take seconds.
+  Places(const heap::Reader& reader, heap::Symbols* symbols, bool own_only = false)
+      : reader_(reader), symbols_(symbols), own_only_(own_only) {}
   // Innermost first; functions inlined into others are places of their own.
   std::vector<Place> stack(uint32_t site);
 
@@ -32,6 +34,7 @@ class Places {
 
   const heap::Reader& reader_;
   heap::Symbols* symbols_;
+  bool own_only_;
   std::unordered_map<uint32_t, std::vector<Place>> known_;
 };
 

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <numeric>
 
 #include "base/mask.hpp"
 #include "base/units.hpp"
+#include "diagnose/hints.hpp"
 #include "diagnose/judgement.hpp"
+#include "diagnose/source.hpp"
 #include "verdict/series.hpp"
 
 namespace plimsoll::diagnose {
@@ -18,146 +17,198 @@ namespace {
 
 constexpr uint64_t small = 64 << 10;  // what holds less than one sample in eight is not looked at
 
-// The sites of one process that name the same line.
-struct Group {
-  Place place;
+// What one process holds at a line.
+struct Part {
+  const heap::Profiled* process;
   std::vector<double> bytes;  // at each of the process's times
-  std::vector<uint32_t> sites;
-  std::vector<Place> stack;
-  float largest = 0;
+  uint64_t held_bytes = 0, held_blocks = 0, oldest = 0;
+  bool none_freed = true;
 };
 
-double growth(const std::vector<double>& bytes) {
-  const size_t part = std::max<size_t>(1, bytes.size() / 4);
+// The sites of all processes that name the same line.
+struct Line {
+  Place place;
+  std::vector<Part> parts;
+  std::vector<Place> stack;
+  float largest = -1;
+  std::vector<verdict::Sample> held;
+  Content content = Content::plain;
+  uint64_t graph_bytes = 0, image_bytes = 0;
+};
+
+// The sum over the processes, at every time one of them was looked at. What a process holds that ends by itself is not
+// judged beyond the moment it was last seen at work.
+std::vector<verdict::Sample> summed(const Line& line, double until) {
+  double last = 0;
+  std::vector<double> times;
+  for (const Part& part : line.parts) {
+    last = std::max(last, part.process->ended ? part.process->held_time : until);
+    const auto& own = part.process->series.times();
+    times.insert(times.end(), own.begin(), own.end());
+  }
+  if (line.parts.size() > 1) {
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+  }
+  until = std::min(until, last);
+  std::vector<verdict::Sample> sum;
+  for (const double time : times)
+    if (time <= until) sum.push_back({time, 0});
+  for (const Part& part : line.parts) {
+    const auto& own = part.process->series.times();
+    size_t next = 0;
+    for (verdict::Sample& sample : sum) {
+      while (next < own.size() && own[next] <= sample.time) ++next;
+      const bool gone = part.process->ended && sample.time > part.process->held_time;
+      if (next > 0 && !gone) sample.bytes += part.bytes[next - 1];
+    }
+  }
+  return sum;
+}
+
+double mean_growth(const std::vector<verdict::Sample>& held) {
+  const size_t part = std::max<size_t>(1, held.size() / 4);
   const auto mean = [&](size_t from) {
-    return std::accumulate(bytes.begin() + long(from), bytes.begin() + long(from + part), 0.0) / double(part);
+    double sum = 0;
+    for (size_t i = from; i < from + part; ++i) sum += held[i].bytes;
+    return sum / double(part);
   };
-  return bytes.empty() ? 0 : mean(bytes.size() - part) - mean(0);
+  return held.empty() ? 0 : mean(held.size() - part) - mean(0);
 }
 
-std::vector<verdict::Sample> samples(const std::vector<double>& times, const std::vector<double>& bytes,
-                                     double until) {
-  std::vector<verdict::Sample> out;
-  for (size_t i = 0; i < times.size() && i < bytes.size(); ++i)
-    if (times[i] <= until) out.push_back({times[i], bytes[i]});
-  return out;
+// Bytes a second from the first look to the last before `until`.
+double rate_between(std::span<const float> bytes, const std::vector<double>& times, double until) {
+  size_t last = times.size();
+  while (last > 0 && times[last - 1] > until) --last;
+  if (last < 2 || times[last - 1] <= times.front()) return 0;
+  const double end = last <= bytes.size() ? bytes[last - 1] : 0, begin = bytes.empty() ? 0 : bytes.front();
+  return (end - begin) / (times[last - 1] - times.front());
 }
 
-// One line of a text file of moderate size.
-std::string source_line(const std::string& file, unsigned line) {
-  std::error_code error;
-  if (line == 0 || file.empty() || file[0] != '/' || !std::filesystem::is_regular_file(file, error) ||
-      std::filesystem::file_size(file, error) > (16 << 20))
-    return {};
-  std::ifstream in(file);
-  std::string text;
-  for (unsigned i = 0; i < line; ++i)
-    if (!std::getline(in, text)) return {};
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  const size_t end = text.find_last_not_of(" \t\r");
-  return text.substr(begin, std::min<size_t>(end + 1 - begin, 120));
+// Most of what the sum gained came with new processes, whose own part stands still.
+bool grows_by_processes(const Line& line, double grown) {
+  size_t living = 0;
+  double by_themselves = 0;
+  for (const Part& part : line.parts) {
+    living += !part.process->ended || part.held_bytes > 0;
+    // The first quarter of its life a process is allowed to fill up.
+    const size_t begin = part.bytes.size() / 4;
+    if (begin < part.bytes.size()) by_themselves += std::max(0.0, part.bytes.back() - part.bytes[begin]);
+  }
+  return living >= 3 && grown > 0 && by_themselves < 0.25 * grown;
 }
 
-double rate_between(std::span<const float> bytes, const std::vector<double>& times) {
-  if (times.size() < 2 || times.back() <= times.front()) return 0;
-  const double last = bytes.size() == times.size() ? bytes.back() : 0,
-               first = bytes.empty() ? 0 : bytes.front();
-  return (last - first) / (times.back() - times.front());
-}
-
-class ProcessSites {
+class Lines {
  public:
-  ProcessSites(const heap::Profiled& process, heap::Symbols* symbols)
-      : process_(process), places_(*process.reader, symbols) {
-    for (const heap::LiveSite& live : process.held) held_[live.site] = &live;
-    for (uint32_t site = 1; site < process.series.sites(); ++site)
-      if (process.series.peak(site) >= float(small)) add(site);
+  explicit Lines(const SiteOptions& options) : options_(options) {}
+
+  void add(const heap::Profiled& process, heap::Symbols* symbols, SiteReport& report) {
+    Places places(*process.reader, symbols, options_.own_names_only);
+    std::map<uint32_t, const heap::LiveSite*> held;
+    for (const heap::LiveSite& live : process.held) held[live.site] = &live;
+    for (uint32_t site = 1; site < process.series.sites(); ++site) {
+      if (process.series.peak(site) < float(small)) continue;
+      const auto live = held.find(site);
+      add_site(process, site, live == held.end() ? nullptr : live->second, places.stack(site), report);
+    }
   }
 
-  void judge(const SiteOptions& options, SiteReport& report) {
-    std::vector<Group*> order;
-    for (auto& [key, group] : groups_) order.push_back(&group);
-    // Those that grew most are judged; what stands still needs no verdict of its own.
-    std::sort(order.begin(), order.end(),
-              [](const Group* a, const Group* b) { return growth(a->bytes) > growth(b->bytes); });
-    if (order.size() > options.most_sites) order.resize(options.most_sites);
-    // A program that ends by itself frees what it held; that is not judged.
-    const double until = process_.ended ? std::min(options.until, process_.held_time) : options.until;
-    for (const Group* group : order) report.sites.push_back(site_of(*group, until));
+  // Those that grew most are judged; what stands still needs no verdict of its own.
+  std::vector<Site> judged() {
+    std::vector<std::pair<double, Line*>> order;
+    for (auto& [key, line] : lines_) {
+      line.held = summed(line, options_.until);
+      order.emplace_back(mean_growth(line.held), &line);
+    }
+    std::stable_sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.first > b.first; });
+    if (order.size() > options_.most_sites) order.resize(options_.most_sites);
+    std::vector<Site> sites;
+    for (const auto& [grown, line] : order) sites.push_back(site_of(*line));
+    return sites;
   }
-
-  std::vector<HeldStack> stacks;
 
  private:
-  void add(uint32_t number) {
-    std::vector<Place> stack = places_.stack(number);
+  void add_site(const heap::Profiled& process, uint32_t number, const heap::LiveSite* live,
+                std::vector<Place> stack, SiteReport& report) {
     if (stack.empty()) return;
+    const double until = process.ended ? std::min(options_.until, process.held_time) : options_.until;
     const Place& place = stack[place_to_name(stack)];
-    Group& group = groups_[fmt::format("{}\n{}\n{}", place.file, place.line, place.function)];
-    const auto bytes = process_.series.bytes(number);
-    if (group.bytes.empty()) group.bytes.resize(process_.series.times().size());
-    for (size_t i = 0; i < bytes.size(); ++i) group.bytes[i] += bytes[i];
-    group.sites.push_back(number);
-    HeldStack held{process_.pid, stack, 0, 0, 0, 0, rate_between(bytes, process_.series.times())};
-    if (const auto live = held_.find(number); live != held_.end()) {
-      held.bytes = live->second->bytes, held.blocks = live->second->blocks;
-      held.allocated_bytes = live->second->allocated_bytes,
-      held.allocated_blocks = live->second->allocated_blocks;
+    const Content content = content_of(stack);
+    // What a library keeps for each shape is another matter than what the line itself keeps.
+    const bool cache = content == Content::kernel_cache;
+    Line& line = lines_[fmt::format("{}\n{}\n{}\n{}", place.file, place.line, place.function, cache)];
+    if (cache) line.content = content;
+    if (line.parts.empty() || line.parts.back().process != &process)
+      line.parts.push_back(
+          {.process = &process, .bytes = std::vector<double>(process.series.times().size())});
+    Part& part = line.parts.back();
+    const auto bytes = process.series.bytes(number);
+    for (size_t i = 0; i < bytes.size(); ++i) part.bytes[i] += bytes[i];
+    HeldStack held{process.pid, stack, 0, 0, 0, 0, rate_between(bytes, process.series.times(), until)};
+    if (live) {
+      held.bytes = live->bytes, held.blocks = live->blocks;
+      held.allocated_bytes = live->allocated_bytes, held.allocated_blocks = live->allocated_blocks;
+      part.held_bytes += live->bytes, part.held_blocks += live->blocks;
+      if (content == Content::autograd_node) line.graph_bytes += live->bytes;
+      if (content == Content::decoded_image) line.image_bytes += live->bytes;
+      if (part.oldest == 0 || live->oldest < part.oldest) part.oldest = live->oldest;
+      part.none_freed = part.none_freed && live->freed_blocks == 0;
     }
-    if (float(held.bytes) >= group.largest) {
-      group.largest = float(held.bytes);
-      group.place = place;
-      group.stack = std::move(stack);
+    if (float(held.bytes) > line.largest) {
+      line.largest = float(held.bytes);
+      line.place = place;
+      line.stack = std::move(stack);
     }
-    stacks.push_back(std::move(held));
+    report.stacks.push_back(std::move(held));
   }
 
-  Site site_of(const Group& group, double until) const {
+  Site site_of(Line& line) const {
     Site site;
-    site.pid = process_.pid;
-    site.place = group.place;
-    site.stack = group.stack;
+    site.place = line.place;
+    site.stack = line.stack;
     site.none_freed = true;
-    uint64_t oldest = 0;
-    for (const uint32_t number : group.sites) {
-      if (const auto live = held_.find(number); live != held_.end()) {
-        site.bytes += live->second->bytes;
-        site.blocks += live->second->blocks;
-        if (oldest == 0 || live->second->oldest < oldest) oldest = live->second->oldest;
-        if (live->second->freed_blocks > 0) site.none_freed = false;
-      }
+    std::stable_sort(line.parts.begin(), line.parts.end(),
+                     [](const Part& a, const Part& b) { return a.held_bytes > b.held_bytes; });
+    for (const Part& part : line.parts) {
+      site.bytes += part.held_bytes;
+      site.blocks += part.held_blocks;
+      site.none_freed = site.none_freed && part.none_freed;
+      site.pids.push_back(part.process->pid);
+      if (part.oldest && part.oldest < part.process->held_nanoseconds)
+        site.oldest_seconds =
+            std::max(site.oldest_seconds, 1e-9 * double(part.process->held_nanoseconds - part.oldest));
     }
-    if (oldest && oldest < process_.held_nanoseconds)
-      site.oldest_seconds = 1e-9 * double(process_.held_nanoseconds - oldest);
-    const std::vector<verdict::Sample> seen = samples(process_.series.times(), group.bytes, until);
-    site.verdict = verdict::judge(seen);
-    site.held = seen;
-    if (site.verdict.growing || site.verdict.kind == verdict::Kind::leak) {
+    site.held = line.held;
+    site.grown = low_water_growth(site.held);
+    // A judgement takes milliseconds: while the program runs what did not gain two samples goes without.
+    if (!options_.own_names_only || site.grown >= 2 * options_.sample_bytes)
+      site.verdict = verdict::judge(site.held);
+    site.content = line.content;
+    site.graph_bytes = line.graph_bytes, site.image_bytes = line.image_bytes;
+    site.worker = worker_of(site.stack);
+    site.grows_by_processes = grows_by_processes(line, site.grown);
+    if (!site.held.empty() && (site.verdict.growing || site.verdict.kind == verdict::Kind::leak)) {
       // All of the rise counts here, not only the part that is sure to go on: shares are to add up.
-      verdict::Series series(seen.size());
-      for (const verdict::Sample& sample : seen) series.add(sample.time, uint64_t(sample.bytes));
-      site.rate = std::max(0.0, floor_slope(series, site.verdict.onset, until));
+      verdict::Series series(site.held.size());
+      for (const verdict::Sample& sample : site.held) series.add(sample.time, uint64_t(sample.bytes));
+      site.rate = std::max(0.0, floor_slope(series, site.verdict.onset, site.held.back().time));
     }
     site.source = source_line(site.place.file, site.place.line);
     return site;
   }
 
-  const heap::Profiled& process_;
-  Places places_;
-  std::map<uint32_t, const heap::LiveSite*> held_;
-  std::map<std::string, Group> groups_;
+  const SiteOptions& options_;
+  std::map<std::string, Line> lines_;
 };
 
 }  // namespace
 
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options) {
   SiteReport report;
+  Lines lines(options);
   for (const auto& process : collector.processes()) {
     if (process->series.times().empty()) continue;
-    ProcessSites sites(*process, symbols);
-    sites.judge(options, report);
-    std::move(sites.stacks.begin(), sites.stacks.end(), std::back_inserter(report.stacks));
+    lines.add(*process, symbols, report);
     report.live_bytes += process->held_bytes();
     const heap::Header& header = process->reader->header();
     if (header.dropped > header.samples / 100)
@@ -173,16 +224,43 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
   for (const std::string& trouble : collector.troubles()) report.notes.push_back(trouble);
   if (!heap::Symbols::missing().empty()) report.notes.emplace_back(heap::Symbols::missing());
 
+  report.sites = lines.judged();
   for (const Site& site : report.sites) report.live_rate += site.rate;
   for (Site& site : report.sites) site.share = report.live_rate > 0 ? site.rate / report.live_rate : 0;
+  for (Site& site : report.sites)
+    if (site.rate > 0) site.hint = hint_for(site, options.sample_bytes);
   std::stable_sort(report.sites.begin(), report.sites.end(), [](const Site& a, const Site& b) {
     return a.rate != b.rate ? a.rate > b.rate : a.bytes > b.bytes;
   });
-  if (report.sites.size() > options.most_sites) report.sites.resize(options.most_sites);
   std::sort(report.stacks.begin(), report.stacks.end(),
             [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
   if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
   return report;
+}
+
+double low_water_growth(std::span<const verdict::Sample> held) {
+  if (held.empty()) return 0;
+  const size_t part = std::max<size_t>(1, held.size() / 8);
+  const auto low = [](std::span<const verdict::Sample> some) {
+    return std::min_element(some.begin(), some.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; })
+        ->bytes;
+  };
+  return std::max(0.0, low(held.last(part)) - low(held.first(part)));
+}
+
+Grown grown_most(const SiteReport& report, double since) {
+  constexpr double recent = 30;
+  Grown most;
+  for (const Site& site : report.sites) {
+    if (site.held.empty()) continue;
+    const double from = std::max(since - recent, (site.held.front().time + since) / 2);
+    double before = 0;
+    for (const verdict::Sample& sample : site.held)
+      if (sample.time < from) before = std::max(before, sample.bytes);
+    const double grown = site.held.back().bytes - before;
+    if (grown > most.bytes) most = {&site, grown};
+  }
+  return most;
 }
 
 std::string next_with_sites(const SiteReport& report) {

@@ -3,29 +3,37 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "diagnose/answer.hpp"
 #include "diagnose/places.hpp"
+#include "diagnose/traits.hpp"
 #include "heap/collector.hpp"
 #include "verdict/verdict.hpp"
 
 namespace plimsoll::diagnose {
 
-// A line of source in one process and what it holds. Texts are not escaped.
+// A line of source and what it holds, in all processes together. Texts are not escaped.
 struct Site {
-  int pid = 0;
+  std::vector<int> pids;  // the one that holds most first
   Place place;
   std::string source;  // the text of the line; empty where it cannot be read
   uint64_t bytes = 0, blocks = 0;
+  double grown = 0;  // bytes by which what it always holds has risen; what comes and goes is not in it
   double oldest_seconds = 0;
   bool none_freed = false;
   double rate = 0;   // bytes a second
   double share = 0;  // of the growth of all sites, 0..1
   verdict::Verdict verdict;
-  std::vector<verdict::Sample> held;  // bytes over time
-  std::vector<Place> stack;           // of the largest part, innermost first
+  std::vector<verdict::Sample> held;          // bytes over time
+  std::vector<Place> stack;                   // of the largest part, innermost first
+  Content content = Content::plain;           // kernel_cache: all of it; else see the next two
+  uint64_t graph_bytes = 0, image_bytes = 0;  // of the bytes: nodes of autograd, decoded images
+  Worker worker = Worker::none;
+  bool grows_by_processes = false;  // more and more processes hold it, none of them ever more
+  std::string hint;                 // what to try; empty: nothing to say
 };
 
 // One stack, for records and exports.
@@ -43,18 +51,32 @@ struct SiteReport {
   uint64_t live_bytes = 0;  // of all sites
   double live_rate = 0;     // their growth, bytes a second
   Answer answer = Answer::undecided;
-  std::string reason;  // of the answer, one sentence; not escaped
+  std::string reason;                 // of the answer, one sentence; not escaped
+  std::optional<size_t> answer_site;  // which of the sites it is about
   std::vector<std::string> notes;
 };
 
 struct SiteOptions {
   double until = 0;  // seconds; later looks are not judged
   size_t most_sites = 40, most_stacks = 2000;
+  bool own_names_only = false;  // quick, while the program runs: see Places
+  double sample_bytes = 512 << 10;
 };
 
-// Sites of all processes, judged. Reads source files, symbols and nothing else. The first look at the symbols of a large
-// library can take seconds; without symbols native frames have no names, and lines of Python are all there.
+// Sites of all processes, judged. Reads source files, symbols and nothing else. Without symbols native frames have no
+// names, and lines of Python are all there.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options);
+
+// The least that was held in the last eighth of the samples over the least of the first eighth.
+double low_water_growth(std::span<const verdict::Sample> held);
+
+// The site that most exceeds what it ever held until half a minute before `since` (of a shorter life, its first half),
+// and by how many bytes; null where none does. Unlike a verdict this needs no time: it names what grew suddenly too.
+struct Grown {
+  const Site* site = nullptr;
+  double bytes = 0;
+};
+Grown grown_most(const SiteReport& report, double since);
 
 // What to do about growth whose sites are known, in one line; names are escaped.
 std::string next_with_sites(const SiteReport& report);

@@ -146,6 +146,7 @@ struct BasicSite {
   int64_t bytes = 0;                // not given back
   int64_t blocks = unknown_count;
   double bytes_per_second = unknown_real;  // growth of `bytes`
+  Text hint = {};                          // what to try about it; empty: nothing to say
 };
 
 template <typename Text>

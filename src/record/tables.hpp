@@ -195,7 +195,8 @@ struct Table<BasicSite<Text>> : UsualTable {
   static constexpr std::tuple columns{
       required("time", &Row::time),     optional("process", &Row::process),
       required("stack", &Row::stack),   required("bytes", &Row::bytes),
-      optional("blocks", &Row::blocks), optional("bytes_per_second", &Row::bytes_per_second)};
+      optional("blocks", &Row::blocks), optional("bytes_per_second", &Row::bytes_per_second),
+      optional("hint", &Row::hint)};
 };
 
 template <typename Text>

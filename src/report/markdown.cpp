@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/units.hpp"
 #include "report/compare.hpp"
@@ -77,6 +78,10 @@ std::string site_table(const RunData& data) {
                            ? fmt::format("{:.0f}", data.sites[i].bytes_per_second)
                            : "");
   }
+  std::set<std::string> hints;
+  for (const auto& site : data.sites)
+    if (!site.hint.empty() && hints.size() < 5 && hints.insert(site.hint).second)
+      out += fmt::format("\nWhat to try: {}.\n", plain(shown(site.hint)));
   return out;
 }
 

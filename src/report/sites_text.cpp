@@ -23,9 +23,18 @@ std::string name_of(const diagnose::Place& place) {
   return escape(where.substr(0, 160));
 }
 
+std::string line_of(const diagnose::Site& site) {
+  return fmt::format("{}{}{}", name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
+}
+
 std::string blocks_of(const diagnose::Site& site) {
   return fmt::format("{} block{}, oldest {}{}", format_count(site.blocks), site.blocks == 1 ? "" : "s",
                      format_duration(site.oldest_seconds), site.none_freed ? ", none freed" : "");
+}
+
+std::string processes_of(const diagnose::Site& site) {
+  return site.pids.size() == 1 ? fmt::format("process {}", site.pids.front())
+                               : fmt::format("{} processes, most in {}", site.pids.size(), site.pids.front());
 }
 
 std::string memory_table(const diagnose::HeldMemory& memory) {
@@ -48,21 +57,33 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
 std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence) {
   if (report.answer != diagnose::Answer::leak && report.answer != diagnose::Answer::undecided)
     return fmt::format("{}: {}", diagnose::answer_name(report.answer), escape(report.reason));
-  const std::string line = growing_line(report);
-  if (line.empty()) return sentence;
-  return fmt::format("{} {:.0f} % of the growth is at {}", sentence, 100 * report.sites.front().share, line);
+  const size_t first = report.answer_site.value_or(0);
+  if (first >= report.sites.size() || report.sites[first].grown <= 0) return sentence;
+  const diagnose::Site& site = report.sites[first];
+  return fmt::format("{} {:.0f} % of the growth is at {}", sentence, 100 * site.share, line_of(site));
 }
 
 std::string growing_line(const diagnose::SiteReport& report) {
   if (report.sites.empty() || report.sites.front().rate <= 0) return {};
-  const diagnose::Site& site = report.sites.front();
-  return fmt::format("{}{}{}", name_of(site.place), site.source.empty() ? "" : ": ", escape(site.source));
+  return line_of(report.sites.front());
+}
+
+std::string grown_line(const diagnose::SiteReport& report, double since) {
+  const diagnose::Grown most = diagnose::grown_most(report, since);
+  if (!most.site) return {};
+  return fmt::format("{} (+{}, {})", line_of(*most.site), format_bytes(uint64_t(most.bytes)),
+                     processes_of(*most.site));
 }
 
 std::string sites_text(const diagnose::SiteReport& report) {
   std::string text =
       fmt::format("answer: {}: {}\n", diagnose::answer_name(report.answer), escape(report.reason));
   if (report.memory) text += memory_table(*report.memory);
+  return text + lines_text(report);
+}
+
+std::string lines_text(const diagnose::SiteReport& report) {
+  std::string text, hint;
   size_t shown = 0;
   for (const diagnose::Site& site : report.sites) {
     if (site.rate <= 0 || shown == most_lines) break;
@@ -71,13 +92,16 @@ std::string sites_text(const diagnose::SiteReport& report) {
                         format_bytes(uint64_t(60 * site.rate)), name_of(site.place),
                         verdict::kind_name(site.verdict.kind));
     if (!site.source.empty()) text += fmt::format("         {}\n", escape(site.source));
-    text += fmt::format("         holds {} in {}, process {}\n", format_bytes(site.bytes), blocks_of(site),
-                        site.pid);
+    text += fmt::format("         holds {} in {}, {}\n", format_bytes(site.bytes), blocks_of(site),
+                        processes_of(site));
+    if (!site.hint.empty() && site.hint != hint)
+      text += fmt::format("         What to try: {}.\n", escape(site.hint));
+    hint = site.hint;
   }
   if (shown == 0 && !report.sites.empty()) {
     auto largest = report.sites;
     std::sort(largest.begin(), largest.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    text += "no line grows; the largest:\n";
+    text += "no line was seen to grow; the largest:\n";
     for (size_t i = 0; i < std::min<size_t>(largest.size(), 5); ++i)
       text += fmt::format("  {:>9}  {}\n", format_bytes(largest[i].bytes), name_of(largest[i].place));
   }
@@ -85,10 +109,8 @@ std::string sites_text(const diagnose::SiteReport& report) {
   return text;
 }
 
-void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report) {
+nlohmann::ordered_json sites_json(const diagnose::SiteReport& report) {
   using Json = nlohmann::ordered_json;
-  json["answer"] = diagnose::answer_name(report.answer);
-  json["answer_reason"] = escape(report.reason);
   Json sites = Json::array();
   for (const diagnose::Site& site : report.sites) {
     Json stack = Json::array();
@@ -100,15 +122,24 @@ void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report)
                      {"source", escape(site.source)},
                      {"bytes", site.bytes},
                      {"blocks", site.blocks},
+                     {"grown_bytes", uint64_t(site.grown)},
                      {"bytes_per_second", site.rate},
                      {"share", site.share},
                      {"verdict", verdict::kind_name(site.verdict.kind)},
+                     {"hint", site.hint.empty() ? Json(nullptr) : Json(escape(site.hint))},
                      {"oldest_seconds", site.oldest_seconds},
                      {"none_freed", site.none_freed},
-                     {"pid", site.pid},
+                     {"pid", site.pids.front()},
+                     {"processes", site.pids.size()},
                      {"stack", std::move(stack)}});
   }
-  json["sites"] = std::move(sites);
+  return sites;
+}
+
+void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report) {
+  json["answer"] = diagnose::answer_name(report.answer);
+  json["answer_reason"] = escape(report.reason);
+  json["sites"] = sites_json(report);
   json["live_bytes"] = report.live_bytes;
   if (report.memory)
     json["memory"] = {{"live_heap_bytes", report.memory->live_heap},

@@ -43,6 +43,13 @@ void ActionLog::effect(TreeAction* action, double time, std::string_view text) {
   say(time, guard::level_name(action->level), text);
 }
 
+void ActionLog::line(double time, std::string_view text) {
+  if (!actions_.empty() && left_out_ == 0) write_to(actions_.back().line, "{}", text);
+  std::array<char, 400> said;
+  write_to(said, "the line that grew most: {}", text);
+  say(time, "sites", said.data());
+}
+
 void ActionLog::say(double time, std::string_view kind, std::string_view text) {
   std::array<char, 512> line;
   auto end = fmt::format_to_n(line.data(), line.size(), "plimsoll: guard: {}: {}\n", kind, text);

@@ -22,6 +22,7 @@ struct TreeAction {
   uint64_t used = 0, limit = 0;
   std::array<char, 200> reason{};
   std::array<char, 160> effect{};  // what came of it; empty as long as that is open
+  std::array<char, 240> line{};    // of source, that grew; empty where that is not known
 };
 
 class ActionLog {
@@ -33,6 +34,8 @@ class ActionLog {
   TreeAction* add(double time, const guard::Decision& decision, std::string_view what, int pid,
                   std::string_view name = {});
   void effect(TreeAction* action, double time, std::string_view text);
+  // The line of source that grew, for the newest action.
+  void line(double time, std::string_view text);
   // One line on standard error, and in the record.
   void say(double time, std::string_view kind, std::string_view text);
 

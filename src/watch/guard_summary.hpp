@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "diagnose/sites.hpp"
 #include "watch/action_log.hpp"
 
 namespace plimsoll::watch {
@@ -17,6 +18,7 @@ struct GuardSummary {
   std::optional<uint64_t> allocations;  // while guarding; nullopt where they are not counted
 };
 
-std::string guard_json(const GuardSummary& summary, const ActionLog& log);
+// With `sites` also the lines of docs/profile.md.
+std::string guard_json(const GuardSummary& summary, const ActionLog& log, const diagnose::SiteReport* sites);
 
 }  // namespace plimsoll::watch

@@ -10,10 +10,12 @@
 #include "platform/hook.hpp"
 #include "platform/memory.hpp"
 #include "platform/vigilance.hpp"
+#include "report/sites_text.hpp"
 #include "watch/clock.hpp"
 #include "watch/guard_summary.hpp"
 #include "watch/limit_reader.hpp"
 #include "watch/listeners.hpp"
+#include "watch/recorder.hpp"
 #include "watch/shrink_request.hpp"
 #include "watch/step_rate.hpp"
 #include "watch/target.hpp"
@@ -48,6 +50,7 @@ class Guarding {
   void record_tree(double time);
   void act(double time, const Decision& decision);
   void tell(double time, const Decision& decision);
+  void name_line(double time, const Decision& decision);
   void listen();
   void take_signals();
   void wait(double seconds);
@@ -60,6 +63,7 @@ class Guarding {
   ActionLog log_;
   Clock clock_;
   std::unique_ptr<Listeners> listeners_;
+  std::unique_ptr<Profiling> profiling_;
   std::unique_ptr<platform::Hook> hook_;
   std::unique_ptr<observe::Sampler> sampler_;
   std::unique_ptr<TreeActor> actor_;
@@ -72,8 +76,9 @@ class Guarding {
   const observe::Snapshot* tree_ = nullptr;
   GuardSummary summary_;
   uint64_t allocations_before_ = 0;
-  double next_tree_ = 0, next_look_ = 0, next_reading_ = 0, next_row_ = 0;
-  double sampled_ = 0;  // seconds the last sample of the tree took
+  double next_tree_ = 0, next_look_ = 0, next_reading_ = 0, next_row_ = 0, next_sites_ = 0;
+  double calm_until_ = 0;  // when the level was last left that asks for nothing
+  double sampled_ = 0;     // seconds the last sample of the tree took
   int newest_pid_ = 0;
   bool ended_ = false, interrupted_ = false, leave_ = false, child_changed_ = false;
 };
@@ -120,7 +125,10 @@ Guarding::Guarding(const GuardOptions& options)
 }
 
 void Guarding::launch() {
-  target_.launch({.pipes = false});
+  if (options_.profile.on)
+    profiling_ = std::make_unique<Profiling>(target_.files(), options_.profile, options_.out);
+  target_.launch(
+      {.pipes = false, .environment = profiling_ ? profiling_->environment() : Target::Environment{}});
   listeners_ = std::make_unique<Listeners>(*target_.socket());
 }
 
@@ -134,6 +142,10 @@ void Guarding::sample_tree(double time) {
   summary_.peak_tree = std::max(summary_.peak_tree, tree_->bytes);
   ended_ = target_.ended(*tree_);
   if (log_.record() && time >= next_row_) record_tree(time);
+  if (profiling_ && time >= next_sites_) {
+    profiling_->look(time);
+    next_sites_ = time + std::max(1.0, 50 * (clock_.now() - time));  // at most two percent of the time
+  }
 }
 
 // A process that has just been started, or has moved to another group, may have a limit of its own.
@@ -172,6 +184,17 @@ void Guarding::tell(double time, const Decision& decision) {
     log_.say(time, "note", "the hook could not be started");
 }
 
+// After the tree was acted on: what is stopped or warned of waits for nothing.
+void Guarding::name_line(double time, const Decision& decision) {
+  if (decision.before == Level::ok) calm_until_ = time;
+  if (!profiling_ || !decision.act || decision.level == Level::shrink) return;
+  // A warning that is about to become more is no time to search.
+  if (decision.level == Level::warn && decision.seconds_to_line && *decision.seconds_to_line < 2) return;
+  profiling_->look(time);
+  const std::string line = report::grown_line(profiling_->quick_report({}, time), calm_until_);
+  if (!line.empty()) log_.line(time, line);
+}
+
 void Guarding::act(double time, const Decision& decision) {
   if (decision.level > summary_.highest || summary_.highest == Level::ok) summary_.limit = decision.limit;
   summary_.highest = std::max(summary_.highest, decision.level);
@@ -185,6 +208,7 @@ void Guarding::act(double time, const Decision& decision) {
     log_.say(time, level_name(decision.level), decision.reason());
   }
   if (decision.act || decision.changed) tell(time, decision);
+  name_line(time, decision);
   shrink_.advance(time, decision);
   const bool stood = actor_->busy();
   actor_->advance(time, decision);
@@ -241,9 +265,15 @@ int Guarding::finish() {
   summary_.seconds = clock_.now();
   summary_.own_peak = own_memory_.peak(), summary_.own_resident = own_memory_.resident();
   if (allocations_counted()) summary_.allocations = allocated;
-  const std::string text = guard_json(summary_, log_);
+  std::optional<diagnose::SiteReport> sites;
+  if (profiling_) {
+    profiling_->look(clock_.now());
+    sites = profiling_->report({}, clock_.now());
+  }
+  const std::string text = guard_json(summary_, log_, sites ? &*sites : nullptr);
   if (RunRecord* record = log_.record()) {
     record->event("guard-summary", text, clock_.now());
+    if (sites) write_sites(*record, *sites, clock_.now(), [](int) { return unknown_count; });
     record->commit();
   }
   std::array<char, 240> summary;
@@ -251,6 +281,7 @@ int Guarding::finish() {
            log_.actions().size(), log_.actions().size() == 1 ? "" : "s", format_bytes(summary_.peak_tree),
            summary_.limit ? fmt::format(" of {}", format_bytes(summary_.limit)) : "");
   log_.say(clock_.now(), "summary", summary.data());
+  if (sites) platform::write_all(platform::standard_error, report::lines_text(*sites));
   if (options_.json) {
     std::fputs((text + "\n").c_str(), stdout);
     std::fflush(stdout);

@@ -7,6 +7,7 @@
 #include "guard/policy.hpp"
 #include "live/access.hpp"
 #include "platform/proc.hpp"
+#include "watch/profiling.hpp"
 
 namespace plimsoll::watch {
 
@@ -21,6 +22,7 @@ struct GuardOptions {
   std::string out;    // run file; empty: none
   live::ServeOptions serve;
   bool dry_run = false, json = false;
+  ProfileOptions profile;
   proc::Roots roots;
 };
 

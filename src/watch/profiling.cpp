@@ -8,6 +8,9 @@
 namespace plimsoll::watch {
 namespace {
 
+// Seconds a line without epochs must have grown while the program runs, as for the tree (TreeJudge).
+constexpr double patience = 40;
+
 std::string folder_of(const std::string& out) {
   if (out.empty()) return {};
   const std::string parent = std::filesystem::path(out).parent_path().string();
@@ -17,7 +20,7 @@ std::string folder_of(const std::string& out) {
 }  // namespace
 
 Profiling::Profiling(const proc::Files& files, const ProfileOptions& options, const std::string& out)
-    : files_(files), collector_(folder_of(out), options.rate) {}
+    : files_(files), rate_(options.rate), collector_(folder_of(out), options.rate) {}
 
 void Profiling::sample(const observe::Snapshot& snapshot) {
   collector_.look(snapshot.time);
@@ -47,29 +50,26 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
 }
 
-diagnose::SiteReport Profiling::quick_report(const verdict::Verdict& tree, double until) {
-  diagnose::SiteReport quick = report(tree, until, nullptr);
-  const bool named = quick.sites.empty() || quick.sites.front().rate <= 0 || quick.sites.front().place.python;
-  return named ? quick : report(tree, until);
-}
-
-diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, heap::Symbols* symbols) {
+diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, How how) {
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
-  diagnose::SiteReport report = diagnose::judge_sites(collector_, symbols, {.until = until});
+  diagnose::SiteReport report = diagnose::judge_sites(
+      collector_, &symbols_, {.until = until, .own_names_only = how.quick, .sample_bytes = double(rate_)});
   report.memory = memory_;
-  diagnose::Evidence evidence{tree, epochs_, {}, {}, report.live_rate, first_memory_, memory_};
-  const auto gain = [](const diagnose::Site& site) {
-    return site.held.empty() ? 0.0 : site.held.back().bytes - site.held.front().bytes;
-  };
-  const auto most = std::max_element(report.sites.begin(), report.sites.end(),
-                                     [&](const auto& a, const auto& b) { return gain(a) < gain(b); });
-  if (most != report.sites.end()) {
-    evidence.line = most->place.text();
-    evidence.held = most->held;
-  }
+  diagnose::Evidence evidence{.tree = tree,
+                              .epochs = epochs_,
+                              .live_rate = report.live_rate,
+                              .sample_bytes = double(rate_),
+                              .patience = how.running ? patience : 0,
+                              .before = first_memory_,
+                              .now = memory_};
+  for (const diagnose::Site& site : report.sites)
+    evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
+                              site.verdict.onset, site.none_freed,
+                              site.content == diagnose::Content::kernel_cache});
   diagnose::Answered answered = diagnose::answer(evidence);
   report.answer = answered.answer;
   report.reason = std::move(answered.reason);
+  report.answer_site = answered.line;
   if (collector_.processes().empty())
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "

@@ -27,18 +27,32 @@ class Profiling {
   void sample(const observe::Snapshot& snapshot);
   void look(double time) { collector_.look(time); }
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
-  // After the program has ended, or while it runs.
-  diagnose::SiteReport report(const verdict::Verdict& tree, double until) {
-    return report(tree, until, &symbols_);
+  // In the time after the first epoch, no longer than it was.
+  bool epoch_just_over(double time) const {
+    return epochs_.first_end() && time < 2 * *epochs_.first_end() - epochs_.begin();
   }
-  // While it runs, without holding up the samples where the line that grows is Python's.
-  diagnose::SiteReport quick_report(const verdict::Verdict& tree, double until);
+  // After the program has ended.
+  diagnose::SiteReport report(const verdict::Verdict& tree, double until) {
+    return report(tree, until, {.quick = false, .running = false});
+  }
+  // While it runs: functions of system libraries are not named, so that samples are not held up.
+  diagnose::SiteReport quick_report(const verdict::Verdict& tree, double until) {
+    return report(tree, until, {.quick = true, .running = true});
+  }
+  // While it runs, before something is said aloud; the first time may take seconds.
+  diagnose::SiteReport careful_report(const verdict::Verdict& tree, double until) {
+    return report(tree, until, {.quick = false, .running = true});
+  }
 
  private:
-  diagnose::SiteReport report(const verdict::Verdict& tree, double until, heap::Symbols* symbols);
+  struct How {
+    bool quick, running;
+  };
+  diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
 
   const proc::Files& files_;
+  uint64_t rate_;
   heap::Collector collector_;
   heap::Symbols symbols_;
   diagnose::Epochs epochs_;

@@ -15,6 +15,26 @@ bool moved(uint64_t now, uint64_t before) {
 
 }  // namespace
 
+void write_sites(RunRecord& record, const diagnose::SiteReport& report, double time,
+                 const std::function<int64_t(int pid)>& row_of) {
+  record.clear_sites();
+  std::map<std::string, std::string> hints;
+  for (const diagnose::Site& site : report.sites) hints.try_emplace(site.place.text(), escape(site.hint));
+  for (const diagnose::HeldStack& held : report.stacks) {
+    if (held.bytes == 0) continue;
+    std::string stack;
+    for (auto place = held.stack.rbegin(); place != held.stack.rend(); ++place)
+      stack += (stack.empty() ? "" : "\n") + escape(place->text());
+    record.site({.time = time,
+                 .process = row_of(held.pid),
+                 .stack = stack,
+                 .bytes = int64_t(held.bytes),
+                 .blocks = int64_t(held.blocks),
+                 .bytes_per_second = held.rate,
+                 .hint = hints[held.stack[diagnose::place_to_name(held.stack)].text()]});
+  }
+}
+
 Recorder::Recorder(const std::string& path) : record_(RunRecord::create(path, {.kind = RunKind::watch})) {}
 
 void Recorder::snapshot(const observe::Snapshot& snapshot, std::optional<int64_t> step, uint64_t limit) {
@@ -91,22 +111,12 @@ void Recorder::introduce(const observe::Process& process, Written& written) {
 }
 
 void Recorder::sites(const diagnose::SiteReport& report, double time) {
-  record_.clear_sites();
-  for (const diagnose::HeldStack& held : report.stacks) {
-    if (held.bytes == 0) continue;
-    std::string stack;
-    for (auto place = held.stack.rbegin(); place != held.stack.rend(); ++place)
-      stack += (stack.empty() ? "" : "\n") + escape(place->text());
-    int64_t process = unknown_count;
+  write_sites(record_, report, time, [this](int pid) {
+    int64_t row = unknown_count;
     for (const auto& [id, written] : written_)
-      if (id.pid == held.pid && written.row >= 0) process = written.row;
-    record_.site({.time = time,
-                  .process = process,
-                  .stack = stack,
-                  .bytes = int64_t(held.bytes),
-                  .blocks = int64_t(held.blocks),
-                  .bytes_per_second = held.rate});
-  }
+      if (id.pid == pid && written.row >= 0) row = written.row;
+    return row;
+  });
 }
 
 void Recorder::finish(const diagnose::Judgement& judgement, std::string_view json, double time) {

@@ -1,5 +1,6 @@
 // Records a watch to a run file: the tree at every sample, and a process when it has changed or after a while.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,10 @@
 #include "record/run_record.hpp"
 
 namespace plimsoll::watch {
+
+// Newer sites replace older ones; `row_of` gives a process's row, unknown_count where it has none.
+void write_sites(RunRecord& record, const diagnose::SiteReport& report, double time,
+                 const std::function<int64_t(int pid)>& row_of);
 
 class Recorder {
  public:

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/mask.hpp"
+#include "diagnose/join.hpp"
 #include "live/companion.hpp"
 #include "observe/find_training.hpp"
 #include "observe/sampler.hpp"
@@ -61,6 +62,7 @@ class Watch {
   void take_signal(const platform::SignalQueue::Arrived& arrived);
   void take(const observe::Recognised& event);
   void say_leak(double time);
+  void look_at_lines(double time);
   void notice_gap(double time);
   void notice_full_disk();
   void notice_left_behind(const observe::Snapshot& snapshot);
@@ -95,7 +97,9 @@ class Watch {
   bool stepped_ = false;  // since the last sample, told over the socket
   Stop stop_ = Stop::none;
   int interrupts_ = 0;
-  bool said_disk_ = false, said_left_behind_ = false;
+  bool said_disk_ = false, said_left_behind_ = false, said_leak_ = false;
+  double next_lines_ = 5;
+  std::string suspect_;                      // the line that was last called a leak, though not aloud
   std::optional<verdict::Culprit> culprit_;  // as last searched for, with the line
   std::string line_;
   double next_search_ = 0;
@@ -149,7 +153,10 @@ void Watch::note(std::string text) {
 
 void Watch::take(const observe::Recognised& event) {
   const double time = clock_.now();
-  if (event.epoch && profiling_) profiling_->epoch(int64_t(*event.epoch), time);
+  if (event.epoch && profiling_) {
+    profiling_->epoch(int64_t(*event.epoch), time);
+    next_lines_ = std::min(next_lines_, time + 1);
+  }
   const StepTrack::News news = steps_.take(event, time);
   judge_.reached(steps_);
   stepped_ |= news.told;
@@ -193,6 +200,7 @@ void Watch::sample() {
     if (recorder_) recorder_->snapshot(snapshot, steps_.step(), limit_bytes());
     if (profiling_) profiling_->sample(snapshot);
     if (judge_.add(snapshot, limit_bytes())) say_leak(time);
+    if (profiling_ && !said_leak_ && time >= next_lines_) look_at_lines(time);
   }
   notice_full_disk();
   notice_left_behind(snapshot);
@@ -200,9 +208,33 @@ void Watch::sample() {
   if (tree_ended(snapshot)) stop_ = Stop::ended;
 }
 
+// The lines may know of a leak before the tree does. Two looks in a row must agree; their number grows with the logarithm
+// of the time, but for the second epoch, which tells.
+void Watch::look_at_lines(double time) {
+  const verdict::Verdict none, &tree = judge_.current() ? *judge_.current() : none;
+  const diagnose::SiteReport report = profiling_->quick_report(tree, time);
+  const double soon =
+      time + std::max(1.0, 20 * (clock_.now() - time));  // a twentieth of the time is spent here
+  next_lines_ = profiling_->epoch_just_over(time) ? soon : std::max(soon, 1.1 * time);
+  const std::string line = report.answer == diagnose::Answer::leak && report.answer_site
+                               ? report.sites[*report.answer_site].place.text()
+                               : std::string();
+  if (!line.empty() && line == std::exchange(suspect_, line)) say_leak(time);
+  suspect_ = line;
+}
+
 void Watch::say_leak(double time) {
-  std::string sentence = judge_.current()->sentence;
-  if (profiling_) sentence = report::first_sight(profiling_->quick_report(*judge_.current(), time), sentence);
+  said_leak_ = true;
+  verdict::Verdict tree = *judge_.current();
+  std::string sentence = tree.sentence;
+  if (profiling_) {
+    const diagnose::SiteReport report = profiling_->careful_report(tree, time);
+    const bool was = tree.kind == verdict::Kind::leak;
+    diagnose::join(tree, report);
+    said_leak_ = tree.kind == verdict::Kind::leak;
+    if (!was && !said_leak_) return;
+    sentence = report::first_sight(report, tree.sentence);
+  }
   if (recorder_) recorder_->event("leak", sentence, time);
   if (!console_.quiet()) console_.say("plimsoll: " + sentence + "\n");
 }
@@ -357,6 +389,7 @@ int Watch::finish() {
   if (profiling_) {
     profiling_->look(clock_.now());
     sites = profiling_->report(judgement.verdict, until);
+    diagnose::join(judgement.verdict, *sites);
     if (!judgement.next.empty()) judgement.next = diagnose::next_with_sites(*sites);
   }
   const diagnose::SiteReport* lines = sites ? &*sites : nullptr;
@@ -370,10 +403,7 @@ int Watch::finish() {
     std::fputs((json + "\n").c_str(), stdout);
     std::fflush(stdout);
   }
-  // If sites are profiled they decide: what only fills up is not a leak.
-  const bool leak =
-      sites ? sites->answer == diagnose::Answer::leak : judgement.verdict.kind == verdict::Kind::leak;
-  if (options_.fail_on_leak && leak) return int(Exit::leak);
+  if (options_.fail_on_leak && judgement.verdict.kind == verdict::Kind::leak) return int(Exit::leak);
   if (!target_.child() || stop_ == Stop::duration) return int(Exit::done);
   return target_.exit_code().value_or(int(Exit::interrupted));
 }

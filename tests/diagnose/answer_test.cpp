@@ -8,6 +8,8 @@
 namespace plimsoll::diagnose {
 namespace {
 
+const Epochs no_epochs;
+
 verdict::Verdict tree_verdict(verdict::Kind kind, double rate) {
   verdict::Verdict verdict;
   verdict.kind = kind;
@@ -22,10 +24,10 @@ std::vector<verdict::Sample> rising_until(double end, double last, double rate =
   return samples;
 }
 
-Answer told(verdict::Kind kind, const Epochs& epochs, const std::vector<verdict::Sample>& held,
-            double live_rate = 1e6) {
+Answer told(verdict::Kind kind, const Epochs& epochs, const std::vector<verdict::Sample>& held) {
   const verdict::Verdict tree = tree_verdict(kind, 1e6);
-  return answer({tree, epochs, "train.py:5 load", held, live_rate, {}, {}}).answer;
+  return answer({.tree = tree, .epochs = epochs, .lines = {{"train.py:5 load", held}}, .live_rate = 1e6})
+      .answer;
 }
 
 TEST(Answer, WithoutEpochsFollowsTheVerdict) {
@@ -53,16 +55,60 @@ TEST(Answer, WhatStopsWithTheFirstEpochIsNoLeak) {
   EXPECT_EQ(told(verdict::Kind::leak, epochs, rising_until(200, 200)), Answer::leak);
 }
 
+// A cache that filled in the first epoch must not hide a smaller leak beside it.
+TEST(Answer, OneLineThatGoesOnIsALeakWhateverTheOthersDo) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 1e6);
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  const auto cache = rising_until(100, 150, 5e6), leak = rising_until(150, 150, 1e6);
+  const Answered both = answer(
+      {.tree = tree, .epochs = epochs, .lines = {{"a.py:1", cache}, {"b.py:2", leak}}, .live_rate = 6e6});
+  EXPECT_EQ(both.answer, Answer::leak);
+  EXPECT_EQ(both.line, 1u);
+  EXPECT_NE(both.reason.find("b.py:2"), std::string::npos) << both.reason;
+  EXPECT_EQ(answer({.tree = tree, .epochs = epochs, .lines = {{"a.py:1", cache}}}).answer, Answer::no_leak);
+}
+
+// Buffers that come and go are at any height when an epoch ends.
+TEST(Answer, WhatComesAndGoesIsNotTakenForGrowthAfterAnEpoch) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::no_leak, 0);
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  std::vector<verdict::Sample> held;
+  for (double time = 0; time <= 150; ++time)
+    held.push_back({time, int(time * 7) % 5 == 0 ? 10e6 : 10e6 + time * 1e6});
+  EXPECT_EQ(answer({.tree = tree, .epochs = epochs, .lines = {{"a.py:1", held}}}).answer, Answer::no_leak);
+}
+
+TEST(Answer, ALineThatLeaksDecidesWhereTheTreeDoesNot) {
+  for (const verdict::Kind kind : {verdict::Kind::undecided, verdict::Kind::no_leak}) {
+    verdict::Verdict tree = tree_verdict(kind, 0);
+    tree.floor_end = 500e6;
+    HeldLine line{"a.py:1", {}, verdict::Kind::leak, 1e6, 40e6};
+    EXPECT_EQ(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
+    line.grown = 5e6;  // one percent of the tree: not worth a word
+    EXPECT_EQ(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer,
+              kind == verdict::Kind::no_leak ? Answer::no_leak : Answer::undecided);
+    line.grown = 40e6, line.kind = verdict::Kind::undecided;
+    EXPECT_NE(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
+  }
+}
+
 TEST(Answer, GrowthOfWhatWasFreedIsRetained) {
   const verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
   HeldMemory before, now;
   before.pss = 100e6, before.live_heap = 80e6, before.retained = 20e6;
   now.pss = 200e6, now.live_heap = 82e6, now.retained = 118e6;
-  const Answered answered = answer({tree, {}, "a.py:1", {}, 2e4, before, now});
+  const Answered answered =
+      answer({.tree = tree, .epochs = no_epochs, .live_rate = 2e4, .before = before, .now = now});
   EXPECT_EQ(answered.answer, Answer::retained);
   EXPECT_NE(answered.reason.find("118 MB"), std::string::npos) << answered.reason;
   // The live heap growing as fast is a leak, whatever else is kept.
-  EXPECT_EQ(answer({tree, {}, "a.py:1", {}, 9e5, before, now}).answer, Answer::leak);
+  EXPECT_EQ(
+      answer({.tree = tree, .epochs = no_epochs, .live_rate = 9e5, .before = before, .now = now}).answer,
+      Answer::leak);
 }
 
 TEST(Answer, TheTableAddsUp) {

@@ -221,6 +221,45 @@ def test_filling_is_not_a_leak():
         assert more.json["sites"][0]["line"] == line, more.json["sites"][0]
 
 
+def test_what_to_try_is_said_with_the_line():
+    program = """
+    import functools, os, time
+    @functools.lru_cache(maxsize=None)
+    def decode(name):
+        return bytearray(200_000)  # the leak
+    for i in range(300):
+        decode(i)
+        time.sleep(0.02)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        run = os.path.join(folder, "run.db")
+        result = profile("--out", run, "--", sys.executable, script(folder, program))
+        assert "cache of decode" in result.json["sites"][0]["hint"], result.json["sites"][0]
+        assert b"What to try: give the cache of decode a bound" in result.err, result.err.decode()
+        report = subprocess.run([PLIMSOLL, "report", run, "--format", "md"], stdout=subprocess.PIPE)
+        assert b"What to try: give the cache of decode" in report.stdout, report.stdout.decode()
+
+
+def test_a_line_counts_once_for_all_its_processes():
+    program = """
+    import os, time
+    kept = []
+    os.fork(), os.fork()
+    for i in range(250):
+        kept.append(bytearray(100_000))  # the leak
+        time.sleep(0.02)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result = profile("--", sys.executable, script(folder, program))
+        line = next(i for i, text in enumerate(program.split("\n"), 1) if "the leak" in text)
+        first, *others = result.json["sites"]
+        assert first["line"] == line and first["processes"] == 4, first
+        assert 0.75 * 4 * 25e6 < first["bytes"] < 1.25 * 4 * 25e6, first
+        assert not [site for site in others if site["line"] == line], others
+
+
 def test_what_the_allocator_keeps_is_no_leak():
     # Small blocks between which a few live on: freed, yet glibc cannot give the pages back.
     program = """

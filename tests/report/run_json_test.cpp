@@ -166,7 +166,7 @@ RunData hostile(const std::string& text) {
   data.events = {{2, text, text}};
   data.plan = {{text, text, 0, 10, 0, 1}};
   data.plan_roles = {{text, 10}};
-  data.sites = {{1, 1, text + "\n" + text, 5, 1, 2}};
+  data.sites = {{1, 1, text + "\n" + text, 5, 1, 2, "x" + text}};  // one without a hint shows none
   verdict::Judgement& judgement = data.judgement.emplace();
   judgement.verdict.sentence = judgement.verdict.explanation = judgement.verdict.spikes.phase = text;
   judgement.culprit = {.name = text, .role = text};
@@ -235,7 +235,8 @@ TEST(Sites, AreWrittenReadAndShown) {
                  .stack = "main\ntrain\nkeep",
                  .bytes = 700,
                  .blocks = 7,
-                 .bytes_per_second = 35});
+                 .bytes_per_second = 35,
+                 .hint = "keep less"});
     record.site({.time = 5, .stack = "main\nload", .bytes = 900});
   }
   const auto sites = RunReader(path).sites();
@@ -246,6 +247,8 @@ TEST(Sites, AreWrittenReadAndShown) {
   const Json run = Json::parse(run_json(read_run_data(path.string())));
   EXPECT_EQ(run["sites"]["rows"][1][0], Json({"main", "train", "keep"}));
   EXPECT_EQ(run["sites"]["rows"][1][3], 35);
+  EXPECT_EQ(run["sites"]["rows"][1][5], "keep less");
+  EXPECT_EQ(run["sites"]["rows"][0][5], "");
   EXPECT_TRUE(run["verdict"].is_null());
 }
 

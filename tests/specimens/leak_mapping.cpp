@@ -9,7 +9,7 @@ int main() {
   confess();
   Block model = block(40 * MB);
   while (run.next()) {
-    touch(mmap(nullptr, 49'152, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 49'152);
+    touch(mmap(nullptr, 49'152, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 49'152);  // kept
     lose(49'152);
   }
 }

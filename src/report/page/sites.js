@@ -10,7 +10,7 @@ class SitesSection {
   update(run) {
     if (!run.sites || !run.sites.rows.length) return;
     this.host.hidden = false;
-    const sites = rowsOf(run.sites, 'stack', 'bytes', 'blocks', 'bytes_per_second');
+    const sites = rowsOf(run.sites, 'stack', 'bytes', 'blocks', 'bytes_per_second', 'hint');
     this.root = this.tree(sites);
     this.focus = this.root;
     this.flame = make('svg', {class: 'flame', id: 'flame-chart', role: 'group', 'aria-label': `Flame graph of ${count(sites.length)} call sites holding ${bytes(this.root.bytes)}`});
@@ -18,7 +18,7 @@ class SitesSection {
     this.reset = make('button', {type: 'button', class: 'small', hidden: true, onclick: () => this.zoom(this.root)}, 'Show all');
     this.host.replaceChildren(this.host.firstChild,
       make('p', {class: 'note'}, 'Memory that was allocated and not freed, by call site. The width of a frame is the memory it holds; the warmer its colour, the faster it grows.'),
-      make('div', {class: 'tools'}, this.readout, this.reset), this.flame, this.table(sites, run.sites.left_out));
+      make('div', {class: 'tools'}, this.readout, this.reset), this.flame, ...this.hints(sites), this.table(sites, run.sites.left_out));
     this.draw();
     if (!this.observer) this.observer = new ResizeObserver(() => this.draw());
     this.observer.disconnect();
@@ -81,6 +81,11 @@ class SitesSection {
     this.focus = node;
     this.reset.hidden = node === this.root;
     this.draw();
+  }
+
+  // What to try, the largest of each first.
+  hints(sites) {
+    return [...new Set(sites.map(site => site[4]).filter(hint => hint))].slice(0, 5).map(hint => make('p', {class: 'note hint'}, `What to try: ${hint}.`));
   }
 
   table(sites, out) {

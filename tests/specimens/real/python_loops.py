@@ -20,7 +20,7 @@ def base(run, megabytes=60):
 def events_kept(run):
     held, events, size = base(run), [], run.each(75)
     for number in run:
-        events.append({"step": number, "payload": bytes([number % 250 + 1]) * size})
+        events.append({"step": number, "payload": bytes([number % 250 + 1]) * size})  # kept by events_kept
         run.lose(size)
 
 
@@ -28,7 +28,7 @@ def tracebacks_kept(run):
     held, errors, size = base(run), [], run.each(75)
 
     def fails(number):
-        batch = bytearray(os.urandom(size))
+        batch = bytearray(os.urandom(size))  # kept by tracebacks_kept
         raise ValueError(batch[number % size])
 
     for number in run:
@@ -46,7 +46,7 @@ def threads_waiting(run):
     size = run.each(75, every)
 
     def serve():
-        data = bytearray(os.urandom(size))
+        data = bytearray(os.urandom(size))  # kept by threads_waiting
         never.wait()
         return data
 
@@ -61,7 +61,7 @@ def views_kept(run):
     held, first, size = base(run), [], run.each(75, 10)
     for number in run:
         if number % 10 == 0:
-            first.append(memoryview(bytes([number % 250 + 1]) * size)[:1])
+            first.append(memoryview(bytes([number % 250 + 1]) * size)[:1])  # kept by views_kept
             run.lose(size)
 
 
@@ -70,7 +70,7 @@ def decoded_without_bound(run):
 
     @functools.lru_cache(maxsize=None)
     def decode(name):
-        return bytes([len(name)]) * size
+        return bytes([len(name)]) * size  # kept by decoded_without_bound
 
     for number in run:
         run.lose(len(decode(f"image-{number}")))
@@ -79,7 +79,7 @@ def decoded_without_bound(run):
 def _collect(losses, place, size, tasks):
     results = []
     while tasks.get() is not None:
-        results.append(os.urandom(size))
+        results.append(os.urandom(size))  # kept by pool_keeps_results, one_worker_keeps
         losses.add(place, size)
 
 
@@ -130,7 +130,7 @@ def library_never_frees(run):
     held, libc, size = base(run), ctypes.CDLL(None), run.each(75)
     libc.malloc.restype = ctypes.c_void_p
     for _ in run:
-        ctypes.memset(ctypes.c_void_p(libc.malloc(ctypes.c_size_t(size))), 1, size)
+        ctypes.memset(ctypes.c_void_p(libc.malloc(ctypes.c_size_t(size))), 1, size)  # kept by library_never_frees
         run.lose(size)
 
 
@@ -138,7 +138,7 @@ def cycles_uncollected(run):
     gc.disable()
     held, size = base(run), run.each(75)
     for _ in run:
-        cycle = {"data": bytearray(os.urandom(size))}
+        cycle = {"data": bytearray(os.urandom(size))}  # kept by cycles_uncollected
         cycle["self"] = cycle
         run.lose(size)
 
@@ -182,6 +182,19 @@ def fragmentation(run):
     for _ in run:
         for _ in range(20):
             blocks[run.random.randrange(400)] = bytes([1]) * run.random.randrange(1000, 60000)
+
+
+def retained(run):
+    """Buffers are cut down to their results where they lie, and each is longer than the last: no hole is long enough for it."""
+    held, libc, results = base(run), ctypes.CDLL(None), []
+    libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
+    libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    for number in run:
+        sizes = [20_000 + 48 * (4 * number + part) for part in range(4)]
+        buffers = [libc.malloc(ctypes.c_size_t(size)) for size in sizes]
+        for buffer, size in zip(buffers, sizes):
+            ctypes.memset(buffer, 1, size)
+            results.append(libc.realloc(buffer, 32))
 
 
 def saw_tooth(run):

@@ -1,7 +1,7 @@
 """What the real programs share: a loop of a given length that paces itself, tells its steps the way programs do, and writes
 down the truth about what it lost.
 
-Environment: REAL_SECONDS (length of the loop), REAL_PACE (seconds a step takes at least), REAL_SEED (draws sizes), REAL_TELL
+Environment: REAL_SECONDS (length of the loop), REAL_PACE (seconds a step takes at least), REAL_SEED (draws sizes), REAL_EPOCHS, REAL_TELL
 (socket, text, tqdm, dictionary, buffered or nothing), REAL_TRUTH (the file the truth goes to).
 
 The truth is a JSON object: `marks`, a list of [monotonic seconds, step, bytes lost so far, bytes held]. What is lost is
@@ -54,6 +54,7 @@ class Run:
         self.pace = float(os.environ.get("REAL_PACE", "0.1"))
         self.told = os.environ.get("REAL_TELL", "socket")
         self.random = random.Random(int(os.environ.get("REAL_SEED", "1")))
+        self.epochs = int(os.environ.get("REAL_EPOCHS", "0"))  # told at even times, unless the program tells its own
         self.losses = Losses()
         self.step = 0
         self.marks = []
@@ -75,9 +76,12 @@ class Run:
         return int(self.share * base * 1e6 * every / self.expected)
 
     def __iter__(self):
-        begin = time.monotonic()
+        begin, epoch = time.monotonic(), 0
         while time.monotonic() - begin < self.seconds:
             started = time.monotonic()
+            if self.epochs and int((started - begin) / self.seconds * self.epochs) >= epoch:
+                epoch += 1
+                self.epoch(epoch)
             yield self.step
             self.step += 1
             self._tell_step()
@@ -93,6 +97,9 @@ class Run:
         if self.told in ("text", "buffered"):
             print({"validate": "Validating ...", "train": "Training"}.get(name, name), flush=True)
         self._send(f"phase {name}")
+
+    def epoch(self, number):
+        self._send(f"epoch {number}")
 
     def finish(self):
         """Writes the truth."""

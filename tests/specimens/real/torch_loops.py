@@ -24,7 +24,7 @@ class Net(torch.nn.Module):
         self.second = torch.nn.Linear(width, 8)
 
     def forward(self, x):
-        return self.second(torch.nn.functional.gelu(self.first(x)))
+        return self.second(torch.nn.functional.gelu(self.first(x)))  # kept by loss_sum, log_tensors, outputs_kept, metric_states
 
 
 class Training:
@@ -38,10 +38,10 @@ class Training:
     def __call__(self, x=None):
         x = torch.randn(self.batch, 64) if x is None else x
         out = self.net(x)
-        loss = out.square().mean()
+        loss = out.square().mean()  # kept by loss_sum
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        self.optimiser.step()
+        self.optimiser.step()  # kept by optimisers_kept
         return loss, out
 
 
@@ -51,7 +51,7 @@ def loss_sum(run):
     for _ in run:
         for _ in range(micro_batches):
             loss, _ = step()
-            total = total + loss
+            total = total + loss  # kept by loss_sum
         run.lose(micro_batches * GRAPH)
 
 
@@ -82,7 +82,7 @@ class Encoder:
 
     @functools.lru_cache(maxsize=None)
     def encode(self, key):
-        return torch.full((self.size,), float(key))
+        return torch.full((self.size,), float(key))  # kept by lru_method
 
 
 def lru_method(run):
@@ -103,7 +103,7 @@ class CachingDataset(Dataset):
 
     def __getitem__(self, index):
         worker = torch.utils.data.get_worker_info()
-        self.cache[index] = torch.full((self.size,), float(index))
+        self.cache[index] = torch.full((self.size,), float(index))  # kept by getitem_cache, getitem_cache_inside
         self.losses.add(1 + (worker.id if worker else 0), 4 * self.size + 80)
         return self.cache[index][:64]
 
@@ -140,7 +140,7 @@ class Stream(IterableDataset):
 def cycle_loader(run):
     step = Training(run)
     batch_size = 1 + run.each(OWNED) // 256
-    for _, batch in zip(run, itertools.cycle(DataLoader(Stream(), batch_size=batch_size))):
+    for _, batch in zip(run, itertools.cycle(DataLoader(Stream(), batch_size=batch_size))):  # kept by cycle_loader
         step(batch)
         run.lose(batch.nelement() * 4 + 100)
 
@@ -148,7 +148,7 @@ def cycle_loader(run):
 def hook_handles(run):
     step, handles, rows = Training(run, batch=4), [], 1 + run.each(OWNED) // 1024
     for number in run:
-        x = torch.randn(rows, 256)
+        x = torch.randn(rows, 256)  # kept by hook_handles
         handles.append(step.net.second.register_forward_hook(lambda module, inputs, output, x=x: None))
         if number % 10 == 0:
             step()
@@ -158,8 +158,8 @@ def hook_handles(run):
 def backward_cycle(run):
     step, rows = Training(run), 1 + run.each(OWNED) // 512
     for _ in run:
-        x = torch.randn(rows, 64, requires_grad=True)
-        y = (x * 2).exp()
+        x = torch.randn(rows, 64, requires_grad=True)  # kept by backward_cycle
+        y = (x * 2).exp()  # kept by backward_cycle
         y.grad_fn.register_hook(lambda *_, y=y: None)
         step()
         run.lose(512 * rows)
@@ -170,7 +170,7 @@ def offload_buffers(run):
     for number in run:
         step()
         if number % every == 0:
-            buffers.append(torch.ones(run.each(OWNED, every) // 4).numpy())
+            buffers.append(torch.ones(run.each(OWNED, every) // 4).numpy())  # kept by offload_buffers
             run.lose(buffers[-1].nbytes)
 
 
@@ -180,7 +180,7 @@ def logger_history(run):
     for _ in run:
         step()
         for name, parameter in step.net.named_parameters():
-            history[name].append(torch.zeros(bins) + parameter.detach().mean())
+            history[name].append(torch.zeros(bins) + parameter.detach().mean())  # kept by logger_history
         run.lose(16 * bins)
 
 
@@ -202,7 +202,7 @@ def checkpoints_kept(run):
     for number in run:
         step()
         if number % every == every - 1:
-            best.append(copy.deepcopy(step.net.state_dict()))
+            best.append(copy.deepcopy(step.net.state_dict()))  # kept by checkpoints_kept
             run.lose(size)
 
 
@@ -232,7 +232,7 @@ def eval_workers_kept(run):
         step()
         if number % every == every - 1:
             loaders.append(DataLoader(Small(), batch_size=8, num_workers=1, persistent_workers=True))
-            for batch in loaders[-1]:
+            for batch in loaders[-1]:  # kept by eval_workers_kept
                 step(batch)
             run.lose(8_000_000)  # about what a worker has of its own
 
@@ -240,7 +240,7 @@ def eval_workers_kept(run):
 def replay_unbounded(run):
     step, replay, rows = Training(run), [], 1 + run.each(OWNED) // 256
     for number in run:
-        x = torch.randn(rows, 64)
+        x = torch.randn(rows, 64)  # kept by replay_unbounded
         replay.append((number, x, x.mean().item()))
         step(replay[run.random.randrange(len(replay))][1])
         run.lose(256 * rows)
@@ -295,6 +295,35 @@ def images_kept_once(run):
         if index not in decoded:
             decoded[index] = torch.full((size,), float(index))
         step(decoded[index][:64].view(1, 64))
+
+
+def decode_images(run, epochs, copies=None):
+    """Images decoded at first use and kept, with the epochs told; `copies` also keeps one more of each in every epoch."""
+    step, size = Training(run), 64 + run.each(OWNED) // 2
+    samples, decoded, run.epochs = max(1, int(run.expected / epochs)), {}, 0
+    for number in run:
+        index = number % samples
+        if index == 0:
+            run.epoch(number // samples + 1)
+        if index not in decoded:
+            decoded[index] = torch.full((size,), float(index))
+        if copies is not None:
+            copies.append(decoded[index].clone())  # kept by images_copied_each_epoch
+            run.lose(4 * size)
+        step(decoded[index][:64].view(1, 64))
+
+
+def images_by_epoch(run):
+    decode_images(run, 3)
+
+
+def images_first_epoch(run):
+    """Ends before the first epoch does."""
+    decode_images(run, 0.9)
+
+
+def images_copied_each_epoch(run):
+    decode_images(run, 3, [])
 
 
 def shape_plans(run):

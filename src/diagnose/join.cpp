@@ -1,0 +1,45 @@
+#include "diagnose/join.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/mask.hpp"
+#include "base/units.hpp"
+
+namespace plimsoll::diagnose {
+namespace {
+
+void call_leak(verdict::Verdict& tree, const Site& site, const std::string& reason) {
+  const verdict::Verdict& own = site.verdict;
+  const double lasted = site.held.empty() ? 0 : site.held.back().time - site.held.front().time;
+  tree.kind = verdict::Kind::leak;
+  tree.growing = true;
+  tree.rate = site.rate > 0 ? site.rate : lasted > 0 ? site.grown / lasted : 0;
+  tree.rate_low = own.kind == verdict::Kind::leak ? std::min(own.rate_low, tree.rate) : 0;
+  tree.rate_high = own.kind == verdict::Kind::leak ? std::max(own.rate_high, tree.rate) : 2 * tree.rate;
+  tree.rate_per_step.reset();
+  tree.onset = own.onset;
+  tree.evidence = own.evidence, tree.confidence = own.confidence;
+  tree.seconds_to_limit.reset();
+  if (tree.limit_bytes > tree.floor_end && tree.rate > 0)
+    tree.seconds_to_limit = (tree.limit_bytes - tree.floor_end) / tree.rate;
+  tree.sentence =
+      fmt::format("Leak: {}, {} more per second.", escape(reason), format_bytes(uint64_t(tree.rate)));
+}
+
+}  // namespace
+
+void join(verdict::Verdict& tree, const SiteReport& report) {
+  const bool leak = tree.kind == verdict::Kind::leak;
+  if (report.answer == Answer::leak && !leak && report.answer_site) {
+    call_leak(tree, report.sites[*report.answer_site], report.reason);
+  } else if (leak && report.answer != Answer::leak && report.answer != Answer::undecided) {
+    tree.kind = report.answer == Answer::filling ? verdict::Kind::undecided : verdict::Kind::no_leak;
+    tree.seconds_to_limit.reset();
+    tree.sentence = fmt::format(
+        "{}{}.", report.answer == Answer::filling ? "Growing: " : "No leak: ", escape(report.reason));
+  }
+}
+
+}  // namespace plimsoll::diagnose

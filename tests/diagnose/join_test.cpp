@@ -1,0 +1,59 @@
+// One verdict from the tree and its lines.
+#include "diagnose/join.hpp"
+
+#include <gtest/gtest.h>
+
+namespace plimsoll::diagnose {
+namespace {
+
+SiteReport answering(Answer answer, std::optional<size_t> site = {}) {
+  SiteReport report;
+  report.answer = answer;
+  report.reason = "train.py:5 load holds more and more";
+  report.sites.resize(2);
+  report.sites[1].rate = 2e6;
+  report.answer_site = site;
+  return report;
+}
+
+verdict::Verdict tree_of(verdict::Kind kind) {
+  verdict::Verdict tree;
+  tree.kind = kind;
+  tree.rate = 5e6, tree.floor_end = 100e6, tree.limit_bytes = 300e6;
+  tree.sentence = "as it was";
+  return tree;
+}
+
+TEST(Join, ALineThatLeaksMakesTheTreeLeak) {
+  verdict::Verdict tree = tree_of(verdict::Kind::no_leak);
+  join(tree, answering(Answer::leak, 1));
+  EXPECT_EQ(tree.kind, verdict::Kind::leak);
+  EXPECT_DOUBLE_EQ(tree.rate, 2e6);
+  EXPECT_DOUBLE_EQ(tree.seconds_to_limit.value_or(0), 100);
+  EXPECT_EQ(tree.sentence, "Leak: train.py:5 load holds more and more, 2.00 MB more per second.");
+}
+
+TEST(Join, WhatFillsOrIsRetainedIsNoLeak) {
+  verdict::Verdict filling = tree_of(verdict::Kind::leak), retained = filling, full = filling;
+  join(filling, answering(Answer::filling, 0));
+  join(retained, answering(Answer::retained));
+  join(full, answering(Answer::no_leak, 0));
+  EXPECT_EQ(filling.kind, verdict::Kind::undecided);
+  EXPECT_EQ(retained.kind, verdict::Kind::no_leak);
+  EXPECT_EQ(full.kind, verdict::Kind::no_leak);
+}
+
+TEST(Join, WhereTheyAgreeOrTheLinesDoNotKnowNothingChanges) {
+  for (const auto& [kind, answer] :
+       {std::pair(verdict::Kind::leak, Answer::leak), std::pair(verdict::Kind::leak, Answer::undecided),
+        std::pair(verdict::Kind::no_leak, Answer::no_leak),
+        std::pair(verdict::Kind::undecided, Answer::filling)}) {
+    verdict::Verdict tree = tree_of(kind);
+    join(tree, answering(answer, 1));
+    EXPECT_EQ(tree.kind, kind);
+    EXPECT_EQ(tree.sentence, "as it was");
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll::diagnose
