@@ -16,16 +16,6 @@ struct Text {
   bool as_json = false;
 };
 
-std::vector<std::string> split_names(const std::string& list) {
-  std::vector<std::string> names;
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) names.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
-}
-
 // A line for a figure that is not 0.
 void print_line(const char* name, uint64_t figure, const std::string& meaning) {
   if (figure) fmt::print("{:12} {}\n", name, fmt::format(fmt::runtime(meaning), format_count(figure)));

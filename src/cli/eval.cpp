@@ -70,6 +70,7 @@ void run() {
   LoadedModel model(saved, {.generate = false,
                             .evaluate_batch = settings.batch,
                             .logits = !logits.empty(),
+                            .packed = corpus->packed() != nullptr,
                             .threads = threads,
                             .gemm = gemm});
   if (!logits.empty()) write_logits(model.runtime, windows);

@@ -9,6 +9,9 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/watch_flags.hpp"
+#include "heap/collector.hpp"
+#include "heap/waker.hpp"
+#include "platform/child.hpp"
 #include "report/profile_exports.hpp"
 #include "watch/census.hpp"
 
@@ -34,6 +37,13 @@ void write_exports(const Exports& exports, const std::vector<std::string>& files
                      report::speedscope(stacks, std::filesystem::path(files[0]).filename().string()));
 }
 
+// Runs the program as it is, with a library that sleeps until `profile --pid` wakes it.
+void run_dormant(const std::vector<std::string>& command) {
+  if (command.empty()) fail_input("--dormant needs a command after --");
+  heap::remove_stale_pages();
+  platform::become(command, heap::dormant_environment());
+}
+
 struct Census {
   bool on = false;
   std::string budget = "50ms";
@@ -53,6 +63,7 @@ Command command(
     42, "profile", "watch a program and say which lines of it hold the memory",
     "plimsoll profile -- python train.py\n"
     "  plimsoll profile --json --for 10m --out run.db -- ./server\n"
+    "  plimsoll profile --pid 4711 --for 2m\n"
     "  plimsoll profile --pid 4711 --census\n"
     "  plimsoll profile run.db --pprof out.pb.gz",
     [](Options& flags) {
@@ -66,8 +77,13 @@ Command command(
       flags.flag("--census", census->on,
                  "with --pid: ask a Python program that uses the package what lives in it");
       flags.value("--budget", census->budget, "with --census: time it may take (default 50ms)").wants("TIME");
-      flags.run([text, exports, census] {
-        if (census->on)
+      auto dormant = std::make_shared<bool>(false);
+      flags.flag("--dormant", *dormant,
+                 "run the program with a library that samples nothing until `profile --pid` wakes it");
+      flags.run([text, exports, census, dormant] {
+        if (*dormant)
+          run_dormant(text->options.command);
+        else if (census->on)
           print_census(*census, *text);
         else if (exports->any())
           write_exports(*exports, text->options.command);

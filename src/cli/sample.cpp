@@ -7,6 +7,7 @@
 #include "base/mask.hpp"
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
+#include "data/labels.hpp"
 #include "platform/descriptors.hpp"
 #include "train/generate.hpp"
 #include "train/run_folder.hpp"
@@ -15,7 +16,7 @@
 namespace plimsoll::cli::sample_command {
 namespace {
 
-std::string path, prompt;
+std::string path, question, prompt;
 bool as_json = false, interactive = false;
 int length = 200, threads = 0;
 std::string gemm = "auto";
@@ -91,18 +92,50 @@ void converse(Generator& generator, const Tokenizer& tokenizer) {
   }
 }
 
+// The conversation so far as tokens, up to where the assistant answers.
+std::vector<int32_t> ask(const Tokenizer& tokenizer) {
+  if (tokenizer.kind() != Tokenizer::Kind::model)
+    fail_input(
+        "--chat goes with a published model, whose template says how a conversation is written; use "
+        "--prompt");
+  return Labeller(*tokenizer.model(), true).prompt({{"user", question}});
+}
+
+// Writes what the model says until it ends its answer.
+void answer(Generator& generator, const SavedModel& saved, const std::vector<int32_t>& tokens) {
+  const ModelText& model = *saved.state.tokenizer.model();
+  Output output;
+  std::string piece, said;
+  generator.stream(tokens, length, options, [&](int32_t token) {
+    if (model.ends_answer(token)) return false;
+    piece.clear();
+    saved.state.tokenizer.append(piece, token);
+    said += piece;
+    if (!as_json) output.write(piece);
+    return as_json || output.good();
+  });
+  if (!as_json) return output.end();
+  nlohmann::ordered_json out = {{"text", said}, {"chat", question}};
+  if (saved.checkpoint) out["step"] = saved.checkpoint->step;
+  out["seed"] = options.seed;
+  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 void run() {
   check();
   const SavedModel saved = run_or_published(path, published);
   for (const std::string& note : saved.notes) fmt::print(stderr, "note: {}\n", note);
   const Tokenizer& tokenizer = saved.state.tokenizer;
   if (prompt.empty()) prompt = saved.state.settings.prompt;
-  std::vector<int32_t> tokens = tokenizer.encode(prompt);
+  std::vector<int32_t> tokens = question.empty() ? tokenizer.encode(prompt) : ask(tokenizer);
   if (tokens.empty())
-    tokens = {std::max(0, tokenizer.kind() == Tokenizer::Kind::bytes ? '\n' : tokenizer.token_of(U'\n'))};
+    tokens = tokenizer.kind() == Tokenizer::Kind::characters
+                 ? std::vector{std::max(0, tokenizer.token_of(U'\n'))}
+                 : tokenizer.encode("\n");
   LoadedModel model(saved, {.generate = true, .evaluate_batch = 0, .threads = threads, .gemm = gemm});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (interactive) return converse(generator, tokenizer);
+  if (!question.empty()) return answer(generator, saved, tokens);
   if (as_json) {
     const std::string text(*generator.generate(tokens, length, options));
     nlohmann::ordered_json out = {{"text", text}, {"prompt", prompt}};
@@ -121,6 +154,7 @@ Command command(
       flags.value("run", path, "run folder or checkpoint").wants("RUN");
       add_published(flags, published);
       flags.value("--prompt", prompt, "text to continue").wants("TEXT");
+      flags.value("--chat", question, "ask a published model this, in its own chat template").wants("TEXT");
       flags.flag("--interactive", interactive, "ask for one prompt after another");
       flags.value("--length", length, "number of tokens to generate (default 200)").wants("N");
       flags

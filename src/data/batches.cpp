@@ -23,6 +23,7 @@ void require_window(const Corpus& corpus, Split split, int context) {
 
 Batches::Batches(const Corpus& corpus, uint64_t seed, int batch, int context, SampleBatching samples)
     : corpus_(corpus),
+      seed_(seed),
       random_(seed, Stream::windows),
       batch_(batch),
       row_tokens_(static_cast<size_t>(context) + 1),
@@ -67,6 +68,32 @@ void Batches::weigh(uint64_t step) {
   distrust_weights(weights_, distrust_lambda_);
 }
 
+Batches::Visit Batches::visit(uint64_t row) const {
+  const PackedCorpus& packed = *corpus_.packed();
+  const uint64_t windows = packed.windows(Split::train), epoch = row / windows;
+  return {permuted(row % windows, windows, seed_, epoch), packed.selective(epoch)};
+}
+
+void Batches::fill(uint64_t step, int first_row, const PackedCorpus::Row& rows) const {
+  const size_t context = row_tokens_ - 1;
+  for (size_t r = 0; r < rows.targets.size() / context; ++r) {
+    const Visit here = visit(step * batch_ + static_cast<uint64_t>(first_row) + r);
+    corpus_.packed()->fill(
+        Split::train, here.window, here.selective,
+        {rows.tokens.subspan(r * row_tokens_, row_tokens_), rows.targets.subspan(r * context, context),
+         rows.positions.subspan(r * context, context)});
+  }
+}
+
+float Batches::loss_scale(uint64_t step) const {
+  uint64_t counted = 0;
+  for (uint64_t r = 0; r < batch_; ++r) {
+    const Visit here = visit(step * batch_ + r);
+    counted += corpus_.packed()->targets(Split::train, here.window, here.selective);
+  }
+  return counted ? static_cast<float>(double(batch_ * (row_tokens_ - 1)) / double(counted)) : 0;
+}
+
 void Batches::fill(uint64_t step, int first_row, std::span<int32_t> tokens, std::span<float> weights) {
   if (stream_) {
     const size_t rows = tokens.size() / row_tokens_, first = static_cast<size_t>(first_row);
@@ -95,11 +122,18 @@ Evaluation Evaluation::subset(const Corpus& corpus, int context, uint64_t window
   const auto tokens = corpus.tokens(Split::validation);
   result.windows_ = tokens ? std::min(windows, (*tokens - 1) / context) : windows;
   result.targets_ = result.windows_ * context;
+  if (const PackedCorpus* packed = corpus.packed()) {
+    result.targets_ = 0;
+    for (uint64_t w = 0; w < result.windows_; ++w)
+      result.targets_ += packed->targets(Split::validation, result.place(w), false);
+  }
   return result;
 }
 
 Evaluation Evaluation::whole(const Corpus& corpus, int context, uint64_t windows_if_endless) {
   const auto tokens = corpus.tokens(Split::validation);
+  if (const PackedCorpus* packed = corpus.packed())
+    return subset(corpus, context, packed->windows(Split::validation));
   if (!tokens) return subset(corpus, context, windows_if_endless);
   Evaluation result(corpus, context);
   result.consecutive_ = true;
@@ -109,6 +143,8 @@ Evaluation Evaluation::whole(const Corpus& corpus, int context, uint64_t windows
 }
 
 uint64_t Evaluation::place(uint64_t window) const {
+  if (const PackedCorpus* packed = corpus_->packed())  // the number of a window, not of a token
+    return window * packed->windows(Split::validation) / windows_;
   if (consecutive_) return window * context_;
   const auto available = corpus_->tokens(Split::validation);
   if (!available) return window;
@@ -130,6 +166,10 @@ int Evaluation::fill(uint64_t window, std::span<int32_t> tokens) const {
   corpus_->window(Split::validation, place(window), tokens.first(static_cast<size_t>(count) + 1));
   std::fill(tokens.begin() + count + 1, tokens.end(), 0);
   return count;
+}
+
+void Evaluation::fill(uint64_t window, const PackedCorpus::Row& row) const {
+  corpus_->packed()->fill(Split::validation, place(window), false, row);
 }
 
 void Evaluation::distrust(uint64_t window, std::span<float> out) const {

@@ -7,6 +7,7 @@
 
 #include "base/random.hpp"
 #include "data/corpus.hpp"
+#include "data/packed_corpus.hpp"
 #include "data/sample_stream.hpp"
 
 namespace plimsoll {
@@ -20,7 +21,8 @@ struct SampleBatching {
 // Training batches. The step is the whole cursor: the same (seed, step) gives the same batch, whatever came
 // before. Windows of a text are drawn anywhere in it. Samples are read once an epoch, in shuffled order as
 // one stream of tokens, which is cut so that the rows of a batch lie far apart in it and hold different samples,
-// while each row goes on where it stopped the step before.
+// while each row goes on where it stopped the step before. Packed windows are visited once an epoch, in an order drawn
+// for it.
 class Batches {
  public:
   // InputError if the training part is shorter than one window of context + 1 tokens. `corpus` must outlive
@@ -33,18 +35,30 @@ class Batches {
   // batch is 1.
   void fill(uint64_t step, int first_row, std::span<int32_t> tokens, std::span<float> weights = {});
 
+  // The same of a packed corpus: rows of the step's batch from `first_row` on, as many as `rows.targets` holds.
+  void fill(uint64_t step, int first_row, const PackedCorpus::Row& rows) const;
+  // Of a packed corpus: targets of the step over those that count; 0 if none does.
+  float loss_scale(uint64_t step) const;
+
   // Of samples: so many windows of the stream, one after the other, are the row of as many steps.
   uint64_t steps_together() const { return steps_together_; }
 
  private:
   void read_stretch(uint64_t stretch);
   void weigh(uint64_t step);
+  // The window of a packed corpus that is this row of all rows of the run, and whether selective loss is in force for it.
+  struct Visit {
+    uint64_t window;
+    bool selective;
+  };
+  Visit visit(uint64_t row) const;
   // The first target of a row within what has been read.
   size_t target(uint64_t step, size_t row) const {
     return (row * steps_together_ + step % steps_together_) * (row_tokens_ - 1);
   }
 
   const Corpus& corpus_;
+  uint64_t seed_;
   CounterRng random_;
   uint64_t batch_;
   size_t row_tokens_;
@@ -76,6 +90,8 @@ class Evaluation {
   // Fills a window of context + 1 tokens and returns how many of its targets, from the first on, count. What
   // follows those in the last, partial window is token 0. Allocates nothing.
   int fill(uint64_t window, std::span<int32_t> tokens) const;
+  // Fills a window of a packed corpus.
+  void fill(uint64_t window, const PackedCorpus::Row& row) const;
   // How many targets of the window count.
   int counted(uint64_t window) const;
   // Of a corpus of samples: the distrust losses of the samples the targets that count belong to. As many as

@@ -14,6 +14,7 @@
 
 namespace plimsoll {
 
+class PackedCorpus;
 class SampleCorpus;
 
 constexpr size_t pass_stride = 1 << 20;         // bytes of a file read before their pages are given back
@@ -47,6 +48,8 @@ class Corpus {
   virtual std::vector<std::string> notes() const { return {}; }
   // The corpus itself, where it is made of samples that say where they come from.
   virtual const SampleCorpus* samples() const { return nullptr; }
+  // The corpus itself, where its windows hold samples with labels.
+  virtual const PackedCorpus* packed() const { return nullptr; }
 };
 
 // The embedded grammar: endless in both parts, generated as it is read. Every window starts with the newline

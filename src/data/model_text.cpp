@@ -1,5 +1,8 @@
 #include "data/model_text.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
@@ -67,7 +70,15 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
   auto begin = find_token(config, "bos_token", tokenizer), end = find_token(config, "eos_token", tokenizer);
   if (!begin) begin = find_id(sizes, "bos_token_id", tokenizer);
   if (!end) end = find_id(sizes, "eos_token_id", tokenizer);
-  return {std::move(tokenizer), std::move(chosen), begin, end};
+  const std::string file =
+      read_file(fs::is_directory(model) ? model / "tokenizer.json" : model, largest_config);
+  return {std::move(tokenizer), std::move(chosen), begin, end,
+          fmt::format("xxh3-64 {:016x}", XXH3_64bits(file.data(), file.size()))};
+}
+
+bool ModelText::ends_answer(int32_t token) const {
+  const std::vector<std::string> special = chat.special_tokens();
+  return token == end || (!special.empty() && tokenizer.find_added(special.back()) == token);
 }
 
 }  // namespace plimsoll

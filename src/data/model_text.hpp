@@ -14,6 +14,10 @@ struct ModelText {
   tokens::Tokenizer tokenizer;
   ChatTemplate chat;
   std::optional<int32_t> begin, end;
+  std::string checksum = {};  // of tokenizer.json
+
+  // The tokens at which an answer ends: of the chat template, and of a text.
+  bool ends_answer(int32_t token) const;
 };
 
 // `chat` is auto, chatml, llama3 or plain; auto takes the model's own template, and plain where it has none. The folder

@@ -48,6 +48,16 @@ Structure parse_structure(std::string_view name) {
   fail_input("selective_loss: {} is none of off, conservative, moderate and aggressive", name);
 }
 
+std::vector<std::string> split_names(std::string_view list) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) names.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
 std::vector<bool> find_structure(std::span<const std::string_view> tokens, const SelectiveLoss& selective) {
   std::string text;
   for (const std::string_view token : tokens) text += token;

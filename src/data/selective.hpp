@@ -21,6 +21,9 @@ struct SelectiveLoss {
   std::vector<std::string> keys = {};  // aggressive: those that are structure; empty: every key
 };
 
+// "name,size" as names.
+std::vector<std::string> split_names(std::string_view list);
+
 // Which tokens, given by their texts in order, write only structure.
 std::vector<bool> find_structure(std::span<const std::string_view> tokens, const SelectiveLoss& selective);
 

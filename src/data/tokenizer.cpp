@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/utf8.hpp"
+#include "data/model_text.hpp"
 
 namespace plimsoll {
 
@@ -27,6 +28,36 @@ Tokenizer Tokenizer::characters(std::vector<char32_t> characters) {
   return result;
 }
 
+Tokenizer Tokenizer::of_model(const std::filesystem::path& folder, std::string_view chat) {
+  Tokenizer result(Kind::model);
+  result.model_ = std::make_shared<const ModelText>(load_model_text(folder, chat));
+  result.checksum_ = result.model_->checksum;
+  return result;
+}
+
+void Tokenizer::read_from(const std::filesystem::path& folder, std::string_view chat) {
+  if (kind_ != Kind::model) return;
+  Tokenizer found = of_model(folder, chat);
+  if (found.checksum_ != checksum_)
+    fail_input(
+        "{}: its tokenizer is not the one this run was trained with; give that model's folder as --model",
+        folder.string());
+  *this = std::move(found);
+}
+
+int Tokenizer::vocabulary() const {
+  if (kind_ == Kind::model) return model_ ? model_->tokenizer.vocabulary() : 0;
+  return kind_ == Kind::bytes ? 256 : static_cast<int>(characters_.size());
+}
+
+size_t Tokenizer::longest_token() const {
+  if (kind_ != Kind::model) return kind_ == Kind::bytes ? 1 : 4;
+  size_t longest = 0;
+  for (int32_t token = 0; token < vocabulary(); ++token)
+    longest = std::max(longest, model_->tokenizer.bytes(token).size());
+  return longest;
+}
+
 int32_t Tokenizer::token_beyond_ascii(char32_t character) const {
   auto place = std::lower_bound(characters_.begin(), characters_.end(), character);
   return place != characters_.end() && *place == character ? static_cast<int32_t>(place - characters_.begin())
@@ -34,6 +65,7 @@ int32_t Tokenizer::token_beyond_ascii(char32_t character) const {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  if (kind_ == Kind::model) return model_->tokenizer.encode(text);
   std::vector<int32_t> tokens;
   tokens.reserve(text.size());
   auto rest = bytes_of(text);
@@ -60,7 +92,9 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 void Tokenizer::append(std::string& text, int32_t token) const {
   if (token < 0 || token >= vocabulary())
     fail("[tokenizer] token {} is outside the vocabulary of {}", token, vocabulary());
-  if (kind_ == Kind::bytes)
+  if (kind_ == Kind::model)
+    text += model_->tokenizer.bytes(token);  // nothing for an id that no token has
+  else if (kind_ == Kind::bytes)
     text += static_cast<char>(token);
   else
     append_utf8(text, characters_[token]);
@@ -75,6 +109,7 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
 
 nlohmann::json Tokenizer::to_json() const {
   if (kind_ == Kind::bytes) return {{"kind", "bytes"}};
+  if (kind_ == Kind::model) return {{"kind", "model"}, {"checksum", checksum_}};
   std::string text;
   for (char32_t character : characters_) append_utf8(text, character);
   return {{"kind", "characters"}, {"characters", text}};
@@ -91,8 +126,13 @@ Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
   };
   const std::string& kind = text_at("kind");
   if (kind == "bytes") return bytes();
+  if (kind == "model") {
+    Tokenizer result(Kind::model);
+    result.checksum_ = text_at("checksum");
+    return result;
+  }
   if (kind != "characters")
-    fail_input("[tokenizer] kind is neither `bytes` nor `characters`; the file is damaged");
+    fail_input("[tokenizer] kind is none of `bytes`, `characters` and `model`; the file is damaged");
   const std::string& text = text_at("characters");
   std::vector<char32_t> list;
   for (auto rest = bytes_of(text); !rest.empty();) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -10,9 +12,11 @@
 
 namespace plimsoll {
 
+struct ModelText;
+
 class Tokenizer {
  public:
-  enum class Kind { characters, bytes };
+  enum class Kind { characters, bytes, model };
 
   // A token a byte: vocabulary 256, takes anything.
   static Tokenizer bytes();
@@ -20,8 +24,18 @@ class Tokenizer {
   // sorted, distinct, valid and at least one.
   static Tokenizer characters(std::vector<char32_t> characters);
 
+  // That of a published model: its folder's tokenizer.json. InputError where it cannot be read.
+  static Tokenizer of_model(const std::filesystem::path& folder, std::string_view chat = "auto");
+  // Saved with a run it is only a checksum; this reads it from the folder. InputError if that holds another one. Nothing
+  // happens to other kinds.
+  void read_from(const std::filesystem::path& folder, std::string_view chat = "auto");
+
   Kind kind() const { return kind_; }
-  int vocabulary() const { return kind_ == Kind::bytes ? 256 : static_cast<int>(characters_.size()); }
+  int vocabulary() const;
+  // The most bytes that one token writes.
+  size_t longest_token() const;
+  // What else the model says about text; only of Kind::model.
+  const std::shared_ptr<const ModelText>& model() const { return model_; }
 
   // InputError for text that is not UTF-8 or has a character not in the vocabulary: names it and its
   // position.
@@ -36,12 +50,14 @@ class Tokenizer {
     return character < ascii_.size() ? ascii_[character] : token_beyond_ascii(character);
   }
 
-  // {"kind": "bytes"} or {"kind": "characters", "characters": "\n abc…"}.
+  // {"kind": "bytes"}, {"kind": "characters", "characters": "\n abc…"} or {"kind": "model", "checksum": "…"}.
   nlohmann::json to_json() const;
   // InputError for anything to_json() would not write.
   static Tokenizer from_json(const nlohmann::json& json);
 
-  bool operator==(const Tokenizer&) const = default;
+  bool operator==(const Tokenizer& other) const {
+    return kind_ == other.kind_ && characters_ == other.characters_ && checksum_ == other.checksum_;
+  }
 
  private:
   explicit Tokenizer(Kind kind) : kind_(kind) {}
@@ -50,6 +66,8 @@ class Tokenizer {
   Kind kind_;
   std::vector<char32_t> characters_;  // token -> character, ascending
   std::array<int32_t, 128> ascii_{};  // character -> token or -1
+  std::shared_ptr<const ModelText> model_;
+  std::string checksum_;  // of the model's tokenizer.json
 };
 
 // "char" or "bytes", as the command line has it; InputError otherwise.

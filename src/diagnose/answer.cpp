@@ -57,7 +57,7 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     const Rise first = rise(line.held, begin, end.value_or(last));
     if (first.bytes < enough) continue;
     if (!filled || first.bytes > most) filled = i, most = first.bytes;
-    if (!end || last - *end < next_epoch * (*end - begin)) {
+    if (!end || last < *evidence.epochs.tells_at()) {
       just_begun = true;
       continue;
     }
@@ -153,6 +153,10 @@ HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footpri
   return memory;
 }
 
+std::optional<double> Epochs::tells_at() const {
+  return first_end_ ? std::optional(*first_end_ + next_epoch * (*first_end_ - begin_)) : std::nullopt;
+}
+
 void Epochs::see(int64_t number, double time) {
   if (!first_) {
     first_ = number;
@@ -182,7 +186,10 @@ Answered answer(const Evidence& evidence) {
     case verdict::Kind::leak:
       if (!evidence.lines.empty() && evidence.lines.front().rate > 0)
         return {Answer::leak, evidence.lines.front().name + " holds more and more", 0};
-      return {Answer::leak, "the memory of the tree grows, but no line of the program that was seen does"};
+      return {Answer::leak,
+              evidence.lines.empty()
+                  ? "the memory of the tree grows; which line holds it is not known"
+                  : "the memory of the tree grows, but no line of the program that was seen does"};
     case verdict::Kind::undecided:
       break;
   }

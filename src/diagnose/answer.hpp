@@ -34,6 +34,10 @@ class Epochs {
   double begin() const { return begin_; }
   // When the first was over.
   std::optional<double> first_end() const { return first_end_; }
+  // When enough of the second has passed to see whether growth goes on.
+  std::optional<double> tells_at() const;
+  // Whether this is in the time after the first, no longer than it was.
+  bool second(double time) const { return first_end_ && time < 2 * *first_end_ - begin_; }
 
  private:
   std::optional<int64_t> first_;

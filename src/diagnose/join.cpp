@@ -6,6 +6,7 @@
 
 #include "base/mask.hpp"
 #include "base/units.hpp"
+#include "diagnose/hints.hpp"
 
 namespace plimsoll::diagnose {
 namespace {
@@ -29,6 +30,25 @@ void call_leak(verdict::Verdict& tree, const Site& site, const std::string& reas
 }
 
 }  // namespace
+
+void adopt(Answered answered, double sample_bytes, SiteReport& report) {
+  report.answer = answered.answer;
+  report.reason = std::move(answered.reason);
+  report.answer_site = answered.line;
+  if (report.answer != Answer::leak || !answered.line) return;
+  Site& site = report.sites[*answered.line];
+  const double lasted = site.held.empty() ? 0 : site.held.back().time - site.held.front().time;
+  if (site.rate <= 0 && lasted > 0) site.rate = site.grown / lasted;
+  if (site.rate > 0 && site.hint.empty()) site.hint = hint_for(site, sample_bytes);
+  site.verdict.kind = verdict::Kind::leak;
+  const std::string name = site.place.text();
+  const Content content = site.content;
+  put_in_order(report);
+  const auto found = std::find_if(report.sites.begin(), report.sites.end(), [&](const Site& one) {
+    return one.place.text() == name && one.content == content;
+  });
+  report.answer_site = size_t(found - report.sites.begin());
+}
 
 void join(verdict::Verdict& tree, const SiteReport& report) {
   const bool leak = tree.kind == verdict::Kind::leak;

@@ -6,6 +6,10 @@
 
 namespace plimsoll::diagnose {
 
+// Takes the answer into the report. What is known of a line it names, by epochs or otherwise, becomes the line's own
+// verdict and place in the order.
+void adopt(Answered answered, double sample_bytes, SiteReport& report);
+
 // Changes the kind, the rate and the sentence where the answer of the report is another than the verdict's.
 void join(verdict::Verdict& tree, const SiteReport& report);
 

@@ -51,8 +51,7 @@ const std::vector<Place>& Places::of_frame(uint32_t number) {
   if (!is_new) return at->second;
   const heap::FrameView frame = reader_.frame(number);
   if (frame.kind == heap::FrameKind::python) {
-    at->second.push_back({std::string(frame.file), std::string(frame.function), frame.line, true,
-                          is_python_library(frame.file)});
+    at->second.push_back(python_place(std::string(frame.file), std::string(frame.function), frame.line));
     return at->second;
   }
   const heap::ModuleView module = reader_.module(frame.module);
@@ -83,6 +82,11 @@ std::vector<Place> Places::stack(uint32_t site) {
     places.insert(places.end(), found.begin(), found.end());
   }
   return places;
+}
+
+Place python_place(std::string file, std::string function, unsigned line) {
+  const bool library = is_python_library(file);
+  return {std::move(file), std::move(function), line, true, library};
 }
 
 size_t place_to_name(const std::vector<Place>& stack) {

@@ -38,6 +38,9 @@ class Places {
   std::unordered_map<uint32_t, std::vector<Place>> known_;
 };
 
+// A line of Python.
+Place python_place(std::string file, std::string function, unsigned line);
+
 // Which place of a stack to name; the stack is not empty.
 size_t place_to_name(const std::vector<Place>& stack);
 

@@ -225,22 +225,27 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
   if (!heap::Symbols::missing().empty()) report.notes.emplace_back(heap::Symbols::missing());
 
   report.sites = lines.judged();
-  for (const Site& site : report.sites) report.live_rate += site.rate;
-  for (Site& site : report.sites) site.share = report.live_rate > 0 ? site.rate / report.live_rate : 0;
   for (Site& site : report.sites)
     if (site.rate > 0) site.hint = hint_for(site, options.sample_bytes);
-  std::stable_sort(report.sites.begin(), report.sites.end(), [](const Site& a, const Site& b) {
-    return a.rate != b.rate ? a.rate > b.rate : a.bytes > b.bytes;
-  });
+  put_in_order(report);
   std::sort(report.stacks.begin(), report.stacks.end(),
             [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
   if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
   return report;
 }
 
+void put_in_order(SiteReport& report) {
+  report.live_rate = 0;
+  for (const Site& site : report.sites) report.live_rate += site.rate;
+  for (Site& site : report.sites) site.share = report.live_rate > 0 ? site.rate / report.live_rate : 0;
+  std::stable_sort(report.sites.begin(), report.sites.end(), [](const Site& a, const Site& b) {
+    return a.rate != b.rate ? a.rate > b.rate : a.bytes > b.bytes;
+  });
+}
+
 double low_water_growth(std::span<const verdict::Sample> held) {
   if (held.empty()) return 0;
-  const size_t part = std::max<size_t>(1, held.size() / 8);
+  const size_t part = std::max<size_t>(1, held.size() / 20);
   const auto low = [](std::span<const verdict::Sample> some) {
     return std::min_element(some.begin(), some.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; })
         ->bytes;
@@ -264,6 +269,9 @@ Grown grown_most(const SiteReport& report, double since) {
 }
 
 std::string next_with_sites(const SiteReport& report) {
+  if (report.outside && report.outside->woken == 0)
+    return "start the program with `plimsoll profile -- …`, or with `plimsoll profile --dormant -- …` to "
+           "attach to it later";
   if (report.sites.empty() || report.sites.front().rate <= 0)
     return "no sampled line grows: watch for longer, or sample more finely, as with `--rate 64KiB`";
   const Site& first = report.sites.front();

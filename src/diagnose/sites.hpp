@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnose/answer.hpp"
+#include "diagnose/outside.hpp"
 #include "diagnose/places.hpp"
 #include "diagnose/traits.hpp"
 #include "heap/collector.hpp"
@@ -54,6 +55,8 @@ struct SiteReport {
   std::string reason;                 // of the answer, one sentence; not escaped
   std::optional<size_t> answer_site;  // which of the sites it is about
   std::vector<std::string> notes;
+  // Where the processes ran before: what was seen from outside.
+  const Outside* outside = nullptr;
 };
 
 struct SiteOptions {
@@ -67,7 +70,10 @@ struct SiteOptions {
 // names, and lines of Python are all there.
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options);
 
-// The least that was held in the last eighth of the samples over the least of the first eighth.
+// Shares, the rate of all and the order of the sites, from their rates.
+void put_in_order(SiteReport& report);
+
+// The least that was held in the last twentieth of the samples over the least of the first twentieth.
 double low_water_growth(std::span<const verdict::Sample> held);
 
 // The site that most exceeds what it ever held until half a minute before `since` (of a shorter life, its first half),

@@ -51,7 +51,30 @@ void settle(Profiled& process) {
   process.looks.clear();
 }
 
+std::string usable_preload() {
+  std::string library = find_preload();
+  if (library.empty())
+    fail_input(
+        "profiling needs libplimsoll_heap.so beside the program or in {}; build it, or name it in "
+        "PLIMSOLL_HEAP_LIBRARY",
+        PLIMSOLL_LIBDIR);
+  if (library.find_first_of(" :") != std::string::npos)
+    fail_input("{}: the loader cannot preload a path with a space or a colon; install the program elsewhere",
+               library);
+  return library;
+}
+
+// What LD_PRELOAD holds already stays.
+std::pair<std::string, std::string> preloading(const std::string& library) {
+  const char* before = std::getenv("LD_PRELOAD");
+  return {"LD_PRELOAD", before && *before ? library + ":" + before : library};
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> dormant_environment() {
+  return {preloading(usable_preload()), {"PLIMSOLL_HEAP", "dormant"}};
+}
 
 std::string find_preload() {
   constexpr const char* name = "libplimsoll_heap.so";
@@ -68,15 +91,7 @@ std::string find_preload() {
 
 uint64_t Profiled::held_bytes() const { return sum_of(held); }
 
-Collector::Collector(const std::string& where, uint64_t rate) : library_(find_preload()), rate_(rate) {
-  if (library_.empty())
-    fail_input(
-        "profiling needs libplimsoll_heap.so beside the program or in {}; build it, or name it in "
-        "PLIMSOLL_HEAP_LIBRARY",
-        PLIMSOLL_LIBDIR);
-  if (library_.find_first_of(" :") != std::string::npos)
-    fail_input("{}: the loader cannot preload a path with a space or a colon; install the program elsewhere",
-               library_);
+Collector::Collector(const std::string& where, uint64_t rate) : library_(usable_preload()), rate_(rate) {
   std::error_code error;
   std::filesystem::path below =
       where.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(where);
@@ -94,10 +109,7 @@ Collector::~Collector() {
 }
 
 std::vector<std::pair<std::string, std::string>> Collector::environment() const {
-  const char* before = std::getenv("LD_PRELOAD");
-  return {{"LD_PRELOAD", before && *before ? library_ + ":" + before : library_},
-          {"PLIMSOLL_HEAP", folder_},
-          {"PLIMSOLL_HEAP_RATE", std::to_string(rate_)}};
+  return {preloading(library_), {"PLIMSOLL_HEAP", folder_}, {"PLIMSOLL_HEAP_RATE", std::to_string(rate_)}};
 }
 
 void Collector::find_files(double time) {

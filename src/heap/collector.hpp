@@ -74,6 +74,10 @@ class Collector {
   std::vector<std::string> troubles_;
 };
 
+// For the environment of a program whose library is to sleep until a watcher wakes it (waker.hpp). InputError where the
+// library is missing.
+std::vector<std::pair<std::string, std::string>> dormant_environment();
+
 // The library to preload; empty where it is not found beside the program or where it is installed.
 std::string find_preload();
 

@@ -77,6 +77,21 @@ struct Header {
   char allocator[64];      // file that provides malloc
 };
 
+// The page by which a library that sleeps is woken: a file named after its process in the folder wake_folder + user. The
+// watcher writes an odd generation, the wish, and the next even generation.
+inline constexpr char wake_folder[] = "/tmp/plimsoll-dormant-";
+inline constexpr char wake_magic[8] = {'P', 'L', 'M', 'W', 'A', 'K', 'E', '\0'};
+inline constexpr uint32_t wake_version = 1;
+struct WakePage {
+  char magic[8];
+  uint32_t version, pid;
+  uint32_t generation;
+  uint32_t on;        // 1: sample into the folder; 0: sleep
+  uint64_t rate;      // mean bytes between samples
+  char folder[3072];  // ends with a zero byte
+};
+static_assert(sizeof(WakePage) <= 4096);
+
 inline constexpr uint64_t header_bytes = 4096;
 static_assert(sizeof(Header) <= header_bytes && sizeof(Module) == 56 && sizeof(Frame) == 16 &&
               sizeof(Node) == 16 && sizeof(Site) == 40 && sizeof(Block) == 40);

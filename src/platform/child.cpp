@@ -74,6 +74,17 @@ Child::Child(const LaunchOptions& options) {
   }
 }
 
+void become(const std::vector<std::string>& command,
+            const std::vector<std::pair<std::string, std::string>>& environment) {
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", command[0],
+             std::strerror(errno));
+}
+
 Child::~Child() { close_output(), close_error(); }
 
 void Child::close_output() {

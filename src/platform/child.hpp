@@ -40,6 +40,10 @@ class Child {
   std::optional<int> exit_code_;
 };
 
+// Becomes the command, with these variables added to the environment. Returns only by InputError: it cannot be run.
+[[noreturn]] void become(const std::vector<std::string>& command,
+                         const std::vector<std::pair<std::string, std::string>>& environment);
+
 // Collects every child that has ended, whoever started it.
 void reap_children();
 

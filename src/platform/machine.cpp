@@ -36,6 +36,7 @@ int usable_processors() {
 }
 
 int own_pid() { return getpid(); }
+unsigned user_id() { return geteuid(); }
 
 std::filesystem::path own_program() {
   std::error_code error;

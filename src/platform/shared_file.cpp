@@ -11,6 +11,20 @@
 #include "base/file.hpp"
 
 namespace plimsoll::platform {
+namespace {
+
+size_t read_at(int descriptor, uint64_t offset, void* to, size_t bytes) {
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = pread(descriptor, static_cast<char*>(to) + done, bytes - done, off_t(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += size_t(got);
+  }
+  return done;
+}
+
+}  // namespace
 
 SharedFile::SharedFile(const std::string& path)
     : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
@@ -30,14 +44,29 @@ uint64_t SharedFile::size() const {
 }
 
 size_t SharedFile::read(uint64_t offset, void* to, size_t bytes) const {
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = pread(descriptor_, static_cast<char*>(to) + done, bytes - done, off_t(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    done += size_t(got);
-  }
-  return done;
+  return read_at(descriptor_, offset, to, bytes);
+}
+
+OwnFile::OwnFile(const std::string& path)
+    : descriptor_(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
+  struct stat info;
+  if (descriptor_ >= 0 && fstat(descriptor_, &info) == 0 && S_ISREG(info.st_mode) &&
+      info.st_uid == geteuid() && (info.st_mode & 077) == 0)
+    return;
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+OwnFile::~OwnFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+size_t OwnFile::read(uint64_t offset, void* to, size_t bytes) const {
+  return read_at(descriptor_, offset, to, bytes);
+}
+
+bool OwnFile::write(uint64_t offset, const void* from, size_t bytes) const {
+  return pwrite(descriptor_, from, bytes, off_t(offset)) == ssize_t(bytes);
 }
 
 LockedFile::LockedFile(const std::string& path)

@@ -22,6 +22,22 @@ class SharedFile {
   int descriptor_;
 };
 
+// A file of this user that nobody else may touch, to be written in place; never followed through a symbolic link.
+class OwnFile {
+ public:
+  explicit OwnFile(const std::string& path);
+  ~OwnFile();
+  OwnFile(const OwnFile&) = delete;
+  OwnFile& operator=(const OwnFile&) = delete;
+
+  bool ok() const { return descriptor_ >= 0; }  // there is such a file
+  size_t read(uint64_t offset, void* to, size_t bytes) const;
+  bool write(uint64_t offset, const void* from, size_t bytes) const;
+
+ private:
+  int descriptor_;
+};
+
 // A new file, locked as long as this object lives; the kernel lets go of it however this process ends.
 class LockedFile {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/mask.hpp"
@@ -52,6 +53,29 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
   return text;
 }
 
+std::string outside_text(const diagnose::Outside& outside) {
+  std::string text =
+      outside.woken
+          ? fmt::format(
+                "attached: woke the preloaded library in {} process{}; lines hold what was allocated since\n",
+                outside.woken, outside.woken == 1 ? "" : "es")
+          : "attached: no preloaded library sleeps in the program, and nothing was put into it; seen from "
+            "outside:\n";
+  for (const diagnose::GrownMapping& mapping : outside.mappings())
+    if (mapping.grown != 0)
+      text += fmt::format("  {}{:>9}  {}\n", mapping.grown > 0 ? "+" : "-",
+                          format_bytes(uint64_t(std::llabs(mapping.grown))), mapping.kind);
+  const auto lines = outside.lines();
+  for (size_t i = 0; i < std::min<size_t>(lines.size(), 5); ++i) {
+    if (i == 0) text += "lines of Python that ran when it had grown (a hint, no proof):\n";
+    const diagnose::RunningLine& line = lines[i];
+    text +=
+        fmt::format("  {:>9}  {}, seen {} times\n", format_bytes(uint64_t(line.grown)),
+                    name_of({line.file, line.function, line.line, true, false}), format_count(line.looks));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence) {
@@ -79,6 +103,8 @@ std::string sites_text(const diagnose::SiteReport& report) {
   std::string text =
       fmt::format("answer: {}: {}\n", diagnose::answer_name(report.answer), escape(report.reason));
   if (report.memory) text += memory_table(*report.memory);
+  if (report.outside) text += outside_text(*report.outside);
+  if (report.outside && report.outside->woken == 0) return text;
   return text + lines_text(report);
 }
 
@@ -141,6 +167,23 @@ void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report)
   json["answer_reason"] = escape(report.reason);
   json["sites"] = sites_json(report);
   json["live_bytes"] = report.live_bytes;
+  if (report.outside) {
+    using Json = nlohmann::ordered_json;
+    Json mappings = Json::array(), running = Json::array();
+    for (const diagnose::GrownMapping& mapping : report.outside->mappings())
+      mappings.push_back({{"kind", mapping.kind}, {"bytes", mapping.bytes}, {"grown_bytes", mapping.grown}});
+    const auto lines = report.outside->lines();
+    for (size_t i = 0; i < std::min<size_t>(lines.size(), 20); ++i)
+      running.push_back({{"file", escape(lines[i].file)},
+                         {"line", lines[i].line},
+                         {"function", escape(lines[i].function)},
+                         {"looks", lines[i].looks},
+                         {"grown_bytes", uint64_t(lines[i].grown)}});
+    json["attached"] = {{"way", report.outside->woken ? "preload" : "outside"},
+                        {"woken", report.outside->woken},
+                        {"mappings", std::move(mappings)},
+                        {"running", std::move(running)}};
+  }
   if (report.memory)
     json["memory"] = {{"live_heap_bytes", report.memory->live_heap},
                       {"retained_bytes", report.memory->retained},

@@ -33,6 +33,8 @@ class EvaluationPass {
   ValidationLoss result() const;
 
  private:
+  void fill(Runtime& runtime, int64_t r) const;
+
   const Evaluation windows_;
   std::span<float> scratch_;
   const SampleCorpus* samples_;

@@ -12,7 +12,7 @@ Generator::Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_t
       tokenizer_(tokenizer),
       context_(static_cast<size_t>(runtime.program().model->spec().context)),
       candidates_(static_cast<size_t>(runtime.program().model->spec().vocab)) {
-  text_.reserve(static_cast<size_t>(longest_text) * 4 + 64);
+  text_.reserve(static_cast<size_t>(longest_text) * tokenizer.longest_token() + 64);
 }
 
 void Generator::start() { filled_ = 0; }

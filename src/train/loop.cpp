@@ -80,12 +80,22 @@ std::optional<double> Loop::step() {
   const size_t tokens = size_t(rows) * size_t(settings_.context + 1);
   const size_t targets = size_t(rows) * size_t(settings_.context);
   const bool weighted = program.weights != no_value, clipped = program.clip != no_value;
-  const Moment now{
-      .step = done_, .learning_rate = static_cast<float>(run_.schedule.at(done_)), .seed = settings_.seed};
+  const bool packed = program.targets != no_value;
+  const Moment now{.step = done_,
+                   .learning_rate = static_cast<float>(run_.schedule.at(done_)),
+                   .seed = settings_.seed,
+                   .loss_scale = packed ? run_.batches->loss_scale(done_) : 1};
   const bool ended = executor.run(
       program.train, now,
       [&](int micro, int lane) {
         if (asked(micro == 0)) return false;
+        if (packed) {
+          run_.batches->fill(done_, micro * rows,
+                             {{executor.tokens(program.tokens, lane), tokens},
+                              {executor.tokens(program.targets, lane), targets},
+                              {executor.tokens(program.positions, lane), targets}});
+          return true;
+        }
         std::span<float> weights;
         if (weighted) weights = {executor.data(program.weights, lane), targets};
         run_.batches->fill(done_, micro * rows, {executor.tokens(program.tokens, lane), tokens}, weights);

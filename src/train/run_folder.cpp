@@ -2,8 +2,10 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "data/packed_corpus.hpp"
 #include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
+#include "data/token_corpus.hpp"
 #include "train/model_spec.hpp"
 
 namespace plimsoll {
@@ -32,6 +34,11 @@ fs::path fresh_folder(const Settings& settings) {
   return folder;
 }
 
+// A state on disk has only the checksum of a published model's tokenizer.
+void read_tokenizer(RunState& state) {
+  state.tokenizer.read_from(state.settings.model, state.settings.chat_template);
+}
+
 }  // namespace
 
 Start find_start(const SettingsSources& sources) {
@@ -55,6 +62,7 @@ Start find_start(const SettingsSources& sources) {
       const RunState saved = parse_state(read_file(from / "run.json", largest_state));
       start.state = saved;
       start.state.settings = resolve(sources, &saved.settings);
+      read_tokenizer(start.state);
       if (auto difference = first_difference(saved.settings, start.state.settings))
         fail_input("--resume {}: {}", from.string(), *difference);
     } else {
@@ -72,6 +80,7 @@ Start find_start(const SettingsSources& sources) {
   const RunState saved = parse_state(whole.state);
   start.state = saved;
   start.state.settings = resolve(sources, &saved.settings);
+  read_tokenizer(start.state);
   if (auto difference = first_difference(saved.settings, start.state.settings))
     fail_input("--resume {}: {}", from.string(), *difference);
   if (const auto asked = start.state.settings.iterations; uint64_t(asked) < saved.step)
@@ -88,8 +97,27 @@ Start find_start(const SettingsSources& sources) {
   return start;
 }
 
+namespace {
+
+// As the published model reads.
+std::unique_ptr<Corpus> open_with_model(const Settings& s, const Tokenizer* tokenizer,
+                                        bool all_for_validation, const ReadingProgress& reading) {
+  if (s.data.empty()) fail_input("--model goes with --data FILE");
+  Tokenizer own = tokenizer ? *tokenizer : Tokenizer::of_model(s.model, s.chat_template);
+  if (!s.has_labels())
+    return std::make_unique<TokenCorpus>(s.data, std::move(own), all_for_validation ? 0.0 : 0.9, reading);
+  const SelectiveLoss selective{parse_structure(s.selective_loss), split_names(s.selective_keys)};
+  return std::make_unique<PackedCorpus>(
+      s.data, std::move(own),
+      PackedOptions{{s.context, s.skip_bad, selective}, uint64_t(s.selective_from_epoch), all_for_validation},
+      reading);
+}
+
+}  // namespace
+
 std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer,
                                     bool all_for_validation, const ReadingProgress& reading) {
+  if (settings.tokenizer == "model") return open_with_model(settings, tokenizer, all_for_validation, reading);
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
@@ -121,8 +149,10 @@ void bind_data(Start& start, const Corpus& corpus) {
   state.fingerprint = corpus.fingerprint();
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
   if (state.vocab < corpus.vocabulary())
-    fail_input("vocab: {} is too few for the data's {} characters; leave --vocab out", state.vocab,
-               corpus.vocabulary());
+    fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, corpus.vocabulary(),
+               state.settings.model.empty() ? "data" : "model's tokenizer",
+               state.settings.model.empty() ? "leave --vocab out"
+                                            : "config.json and tokenizer.json do not belong together");
 }
 
 void check_metrics(const fs::path& file, const fs::path& folder) {
@@ -180,13 +210,17 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
 
 SavedModel find_model(const std::filesystem::path& path) {
   const WholeCheckpoint whole = newest_whole(plimsoll::resolve(path));
-  return {parse_state(whole.state), whole.checkpoint, whole.warnings};
+  SavedModel saved{parse_state(whole.state), whole.checkpoint, whole.warnings};
+  read_tokenizer(saved.state);
+  return saved;
 }
 
 SavedModel published_model(const SettingsSources& sources) {
   RunState state;
   state.settings = resolve(sources);
   state.vocab = state.settings.vocab;
+  if (state.settings.tokenizer == "model")
+    state.tokenizer = Tokenizer::of_model(state.settings.model, state.settings.chat_template);
   return {std::move(state), std::nullopt, {}};
 }
 

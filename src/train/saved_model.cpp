@@ -14,6 +14,7 @@ ProgramOptions without_training(const SavedModel& saved, const LoadOptions& opti
   ProgramOptions o = program_options(saved.state.settings, saved.state.vocab);
   if (!saved.checkpoint) o.model = as_published(saved.state.settings);
   o.train = false;
+  o.packed = options.packed;
   o.logits = options.logits;
   o.generate = options.generate;
   o.evaluate_batch = options.evaluate_batch;

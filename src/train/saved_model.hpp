@@ -9,6 +9,7 @@ struct LoadOptions {
   bool generate = true;
   int64_t evaluate_batch = 0;
   bool logits = false;
+  bool packed = false;  // the evaluation is of packed windows
   int threads = 0;
   std::string gemm = "auto";
 };

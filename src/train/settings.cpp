@@ -61,6 +61,12 @@ void validate(const Settings& s) {
     fail_input(
         "batch: {} windows of {} tokens are too many at once; give a smaller --batch and more --accumulate",
         s.batch, s.context);
+  if (s.tokenizer == "model" && s.model.empty())
+    fail_input("tokenizer: it is a published model's; give --model DIR");
+  if (s.has_labels() && s.distrust_lambda > 0)
+    fail_input("distrust_lambda: rows for fine-tuning have no provenance; leave it out");
+  if (!s.has_labels() && s.selective_loss != "off")
+    fail_input("selective_loss: it goes with rows for fine-tuning; give --model DIR and --data FILE.jsonl");
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
   if (!s.memory.empty()) parse_size(s.memory);

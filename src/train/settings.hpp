@@ -41,6 +41,9 @@ struct Settings {
   // Data.
   std::string data;  // empty: the embedded grammar
   std::string tokenizer = "char";
+  std::string chat_template = "auto";
+  std::string selective_loss = "off", selective_keys;
+  int selective_from_epoch = 0;
   bool skip_bad = false;       // malformed lines of samples are left out
   int shuffle_buffer = 4096;   // samples waiting to be drawn
   double distrust_lambda = 0;  // how much provenance weighs; 0: not at all
@@ -70,6 +73,8 @@ struct Settings {
   std::string resume, metrics, tensorboard;
 
   bool operator==(const Settings&) const = default;
+  // Whether the data is rows of which some tokens are learned.
+  bool has_labels() const { return tokenizer == "model" && data.ends_with(".jsonl"); }
   // What the model is called: its preset's name, or that of the folder it comes from.
   std::string model_name() const;
 };

@@ -56,8 +56,13 @@ void take_model(Resolved& run, const GivenByName& given) {
   take_sizes_of_model(s);
   for (const char* name : {"layers", "heads", "dim", "ff", "positions", "vocab", "tied", "head_bias"})
     run.origins[name] = {run.origins["model"].source, "model"};
-  if (s.tokenizer != "bytes")
-    fail_input("tokenizer: a tokenizer.json cannot be read yet; give --tokenizer bytes");
+  if (s.tokenizer == "char") {
+    if (const auto said = given.find("tokenizer"); said != given.end())
+      fail_input("{}: a published model has a tokenizer of its own; leave it out, or give bytes",
+                 said->second.where);
+    s.tokenizer = "model";
+    run.origins["tokenizer"] = {run.origins["model"].source, "model"};
+  }
 }
 
 }  // namespace

@@ -67,11 +67,19 @@ const Setting table[] = {
     {"Training", "seed", &Settings::seed, "N", "seed of all random numbers", 0, any_seed, agree},
 
     {"Data", "data", &Settings::data, "PATH",
-     "UTF-8 text, a file or a folder, or samples with provenance, a file *.jsonl; without it the embedded "
-     "grammar",
+     "UTF-8 text, a file or a folder, or samples, a file *.jsonl: with provenance or, with --model, rows for "
+     "fine-tuning; without it the embedded grammar",
      0, 0, change},
-    {"Data", "tokenizer", &Settings::tokenizer, "char|bytes", "what one token is: a character or a byte", 0,
-     0, agree},
+    {"Data", "tokenizer", &Settings::tokenizer, "char|bytes|model",
+     "what one token is: a character, a byte, or what the published model's own tokenizer says", 0, 0, agree},
+    {"Data", "chat_template", &Settings::chat_template, "auto|chatml|llama3|plain",
+     "how conversations become text; auto: the model's own template, plain if it has none", 0, 0, agree},
+    {"Data", "selective_loss", &Settings::selective_loss, "off|conservative|moderate|aggressive",
+     "leave out the loss of tokens that only write the structure of JSON", 0, 0, agree},
+    {"Data", "selective_keys", &Settings::selective_keys, "NAMES",
+     "aggressive selective loss: keys that are structure, separated by commas; empty: all", 0, 0, agree},
+    {"Data", "selective_from_epoch", &Settings::selective_from_epoch, "N",
+     "epochs before selective loss begins", 0, a_billion, agree},
     {"Data", "distrust_lambda", &Settings::distrust_lambda, "X",
      "samples: weight of the provenance in the loss; 0: ignored", 0, 1, agree},
     {"Data", "shuffle_buffer", &Settings::shuffle_buffer, "N",

@@ -66,6 +66,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.dropout = static_cast<float>(s.dropout);
   o.lora_dropout = static_cast<float>(s.lora_dropout);
   o.weighted = s.distrust_lambda > 0;
+  o.packed = s.has_labels();
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
              static_cast<float>(s.weight_decay)};
   o.clip = static_cast<float>(s.clip);

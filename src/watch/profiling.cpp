@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
+#include "diagnose/join.hpp"
 #include "platform/clock.hpp"
 
 namespace plimsoll::watch {
@@ -20,9 +22,12 @@ std::string folder_of(const std::string& out) {
 }  // namespace
 
 Profiling::Profiling(const proc::Files& files, const ProfileOptions& options, const std::string& out)
-    : files_(files), rate_(options.rate), collector_(folder_of(out), options.rate) {}
+    : files_(files), rate_(options.rate), collector_(folder_of(out), options.rate) {
+  if (options.attach) attachment_ = std::make_unique<Attachment>(files, collector_.folder(), rate_);
+}
 
 void Profiling::sample(const observe::Snapshot& snapshot) {
+  if (attachment_) attachment_->sample(snapshot);
   collector_.look(snapshot.time);
   if (snapshot.time >= next_memory_) read_memory(snapshot);
 }
@@ -39,6 +44,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   }
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::monotonic_seconds() - begin));
   if (read == 0 || classifier.classes().sum() == 0) return;
+  if (attachment_) attachment_->memory(classifier.classes());
   uint64_t live = 0;
   for (const auto& process : collector_.processes())
     if (!process->ended)
@@ -55,6 +61,11 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
   diagnose::SiteReport report = diagnose::judge_sites(
       collector_, &symbols_, {.until = until, .own_names_only = how.quick, .sample_bytes = double(rate_)});
   report.memory = memory_;
+  if (attachment_ && report.memory) {
+    // What was allocated before is not known to the library: nothing can be said of what the allocator keeps.
+    report.memory->live_heap += std::exchange(report.memory->retained, 0);
+    report.outside = &attachment_->seen();
+  }
   diagnose::Evidence evidence{.tree = tree,
                               .epochs = epochs_,
                               .live_rate = report.live_rate,
@@ -62,15 +73,14 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .patience = how.running ? patience : 0,
                               .before = first_memory_,
                               .now = memory_};
+  // From outside nobody knows what the program has freed.
+  if (attachment_ && attachment_->seen().woken == 0) evidence.before.reset(), evidence.now.reset();
   for (const diagnose::Site& site : report.sites)
     evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
                               site.verdict.onset, site.none_freed,
                               site.content == diagnose::Content::kernel_cache});
-  diagnose::Answered answered = diagnose::answer(evidence);
-  report.answer = answered.answer;
-  report.reason = std::move(answered.reason);
-  report.answer_site = answered.line;
-  if (collector_.processes().empty())
+  diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
+  if (collector_.processes().empty() && !attachment_)
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "
         "allocates next "

@@ -10,11 +10,13 @@
 #include "heap/symbols.hpp"
 #include "observe/process.hpp"
 #include "platform/proc.hpp"
+#include "watch/attachment.hpp"
 
 namespace plimsoll::watch {
 
 struct ProfileOptions {
   bool on = false;
+  bool attach = false;  // to processes that run already
   uint64_t rate = heap::Collector::default_rate;
 };
 
@@ -27,10 +29,7 @@ class Profiling {
   void sample(const observe::Snapshot& snapshot);
   void look(double time) { collector_.look(time); }
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
-  // In the time after the first epoch, no longer than it was.
-  bool epoch_just_over(double time) const {
-    return epochs_.first_end() && time < 2 * *epochs_.first_end() - epochs_.begin();
-  }
+  const diagnose::Epochs& epochs() const { return epochs_; }
   // After the program has ended.
   diagnose::SiteReport report(const verdict::Verdict& tree, double until) {
     return report(tree, until, {.quick = false, .running = false});
@@ -56,6 +55,7 @@ class Profiling {
   heap::Collector collector_;
   heap::Symbols symbols_;
   diagnose::Epochs epochs_;
+  std::unique_ptr<Attachment> attachment_;
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   double next_memory_ = 0;
 };

@@ -124,7 +124,12 @@ Watch::Watch(const WatchOptions& options)
   }
   if (server_.serving()) console_.say(fmt::format("plimsoll: live at {}\n", server_.url()));
   clock_ = {};
-  if (!options_.command.empty()) launch();
+  if (!options_.command.empty()) {
+    launch();
+  } else if (options_.profile.on) {
+    options_.profile.attach = true;
+    profiling_ = std::make_unique<Profiling>(target_.files(), options_.profile, options_.out);
+  }
   sampler_ = std::make_unique<observe::Sampler>(
       target_.files(), observe::ProcessTree(target_.files(), target_.root(), target_.child() != nullptr),
       observe::SamplerOptions{});
@@ -155,7 +160,7 @@ void Watch::take(const observe::Recognised& event) {
   const double time = clock_.now();
   if (event.epoch && profiling_) {
     profiling_->epoch(int64_t(*event.epoch), time);
-    next_lines_ = std::min(next_lines_, time + 1);
+    if (const auto tells = profiling_->epochs().tells_at(); tells && *tells > time) next_lines_ = *tells;
   }
   const StepTrack::News news = steps_.take(event, time);
   judge_.reached(steps_);
@@ -215,11 +220,14 @@ void Watch::look_at_lines(double time) {
   const diagnose::SiteReport report = profiling_->quick_report(tree, time);
   const double soon =
       time + std::max(1.0, 20 * (clock_.now() - time));  // a twentieth of the time is spent here
-  next_lines_ = profiling_->epoch_just_over(time) ? soon : std::max(soon, 1.1 * time);
+  next_lines_ = profiling_->epochs().second(time) ? soon : std::max(soon, 1.1 * time);
   const std::string line = report.answer == diagnose::Answer::leak && report.answer_site
                                ? report.sites[*report.answer_site].place.text()
                                : std::string();
-  if (!line.empty() && line == std::exchange(suspect_, line)) say_leak(time);
+  if (!line.empty() && line == suspect_)
+    say_leak(time);
+  else if (!line.empty())
+    next_lines_ = time + 1;
   suspect_ = line;
 }
 

@@ -33,6 +33,20 @@ TEST(Join, ALineThatLeaksMakesTheTreeLeak) {
   EXPECT_EQ(tree.sentence, "Leak: train.py:5 load holds more and more, 2.00 MB more per second.");
 }
 
+TEST(Join, TheLineOfTheAnswerComesFirstWithARateOfItsOwn) {
+  SiteReport report = answering(Answer::undecided);
+  report.sites[0].place.function = "load", report.sites[0].grown = 30e6;
+  report.sites[0].held = {{0, 0}, {10, 30e6}};
+  report.sites[1].place.function = "other", report.sites[1].rate = 1e6;
+  report.sites[0].pids = report.sites[1].pids = {1};
+  adopt({Answer::leak, "because", 0}, 512 << 10, report);
+  EXPECT_EQ(report.answer_site, 0u);
+  EXPECT_EQ(report.sites[0].place.function, "load");
+  EXPECT_DOUBLE_EQ(report.sites[0].rate, 3e6);
+  EXPECT_DOUBLE_EQ(report.sites[0].share, 0.75);
+  EXPECT_EQ(report.sites[0].verdict.kind, verdict::Kind::leak);
+}
+
 TEST(Join, WhatFillsOrIsRetainedIsNoLeak) {
   verdict::Verdict filling = tree_of(verdict::Kind::leak), retained = filling, full = filling;
   join(filling, answering(Answer::filling, 0));

@@ -1,16 +1,6 @@
 """plimsoll data check: figures of rows counted by hand, as text and as JSON; what cannot be read is refused in one line."""
 from harness import Temporary, json, run
-from test_tokenize import tokenizer
-
-CHATML = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}{% endfor %}"
-
-
-def make_model(folder, **config):
-    made = tokenizer()
-    made["added_tokens"] += [{"id": 259, "content": "<|im_start|>", "special": True}, {"id": 260, "content": "<|im_end|>", "special": True}]
-    folder.mkdir()
-    (folder / "tokenizer.json").write_text(json.dumps(made))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>", **config}))
+from tiny_model import make_model
 
 
 def chat(question, answer):
@@ -20,8 +10,8 @@ def chat(question, answer):
 def main():
     with Temporary() as temporary:
         folder = temporary.path
-        make_model(folder / "model", chat_template=CHATML)
-        make_model(folder / "bare")
+        make_model(folder / "model")
+        make_model(folder / "bare", chat_template=None)
         make_model(folder / "odd", chat_template="[INST]")
         # <|im_start|>user\n Q <|im_end|>\n<|im_start|>assistant\n A <|im_end|>\n: 21 tokens and those of Q and A.
         (folder / "chat.jsonl").write_text(chat("q", '{"a": 1}') * 2 + chat("x" * 30, "y") + '{"messages": [{"role": "user", "content": "q"}]}\n')

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import textwrap
 
+from interpreters import pythons
 from watching import PLIMSOLL, SPECIMENS, Result, run_all
 
 if not os.path.exists(os.path.join(os.path.dirname(PLIMSOLL), "libplimsoll_heap.so")):
@@ -35,18 +36,6 @@ if sys.argv[1] == "_exit":
 """
 LEAKING_LINE = next(i for i, line in enumerate(LEAK.split("\n"), 1) if "the leak" in line)
 STEPS = 300
-
-
-def pythons():
-    """One interpreter of each version from 3.9 to 3.13 that is here, and the system's, which has no symbols for its own functions."""
-    found = {}
-    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")) + glob.glob("/usr/bin/python3.*")):
-        version = re.search(r"3\.(\d+)", path)
-        if version and 9 <= int(version[1]) <= 13 and not path.endswith("-config"):
-            found.setdefault(int(version[1]), path)
-    here = list(found.values()) or [sys.executable]
-    system = "/usr/bin/python3"
-    return here + [system] if os.path.exists(system) and os.path.realpath(system) not in map(os.path.realpath, here) else here
 
 
 def profile(*arguments, timeout=300, **options):

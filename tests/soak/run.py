@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1] / "e2e"
-LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "bombs", "faults", "powerloss", "oom", "report_browser", "flat",
-        "cost", "specimens")
+LONG = ("small", "nano", "resume", "kills", "damage", "guard_bomb", "guard_stops", "bombs", "faults", "powerloss", "oom", "attach", "report_browser",
+        "flat", "cost", "specimens")
 RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
+PROFILE = Path(__file__).resolve().parent / "profile_score.py"  # needs PyTorch and most of an hour, likewise
 
 
 def command(name, program):
@@ -22,6 +23,8 @@ def command(name, program):
         return [sys.executable, TESTS / "test_specimens.py", program]
     if name == "record-real":
         return [sys.executable, RECORD, program, "--long"]
+    if name == "profile-score":
+        return [sys.executable, PROFILE, program, "--long"]
     return [sys.executable, TESTS / f"test_{name}.py", program, "--long"]
 
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap/preload/dormant.hpp"
 #include "heap/preload/process.hpp"
 #include "heap/preload/python.hpp"
 #include "heap/preload/sampling.hpp"
@@ -77,7 +78,8 @@ void resolve() {
 
 __attribute__((constructor)) void begin() {
   if (real_malloc == first_malloc) resolve();
-  if (profiling_wanted()) start_python();
+  if (starts_dormant() && wipe_on_fork()) begin_dormant();
+  if (profiling_wanted() || dormant()) start_python();
 }
 
 __attribute__((noinline)) void* noted(void* address, size_t size) {

@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "heap/preload/dormant.hpp"
 #include "heap/preload/python.hpp"
 #include "heap/preload/sampling.hpp"
+#include "heap/preload/text.hpp"
 
 namespace plimsoll::heap {
 namespace {
@@ -24,6 +26,8 @@ enum class State : uint32_t { unknown = 0, on, off };
 struct alignas(4096) Wiped {
   uint32_t locked;
   State state;
+  uint32_t generation;  // of the wish that was followed last
+  uint32_t visits;
   Store store;
   alignas(4096) uint8_t filter[filter_bytes];
 };
@@ -31,23 +35,9 @@ Wiped wiped;
 
 char folder[3072];
 uint64_t rate = 512 << 10;
+bool sleeps = false;  // until a watcher wakes it
 uintptr_t allocator_start, allocator_end;
 char allocator_name[64] = "libc";
-
-// Appends and returns the new end; `end` bounds the buffer, one byte is kept for the final zero.
-char* append(char* at, const char* end, const char* text) {
-  while (*text && at + 1 < end) *at++ = *text++;
-  *at = 0;
-  return at;
-}
-char* append(char* at, const char* end, uint64_t number) {
-  char digits[24];
-  char* digit = digits + sizeof digits;
-  *--digit = 0;
-  do *--digit = char('0' + number % 10);
-  while ((number /= 10) != 0);
-  return append(at, end, digit);
-}
 
 // The watcher holds a lock on a file in the folder as long as it lives; nobody would ever remove what is written later.
 bool watcher_lives() {
@@ -103,7 +93,7 @@ bool begin_file(Store& store) {
                              uint64_t(node_capacity) * sizeof(Node) + uint64_t(site_capacity) * sizeof(Site) +
                              uint64_t(block_capacity) * sizeof(Block);
   // Without wiping, a child would write into its parent's file.
-  if (madvise(&wiped, sizeof wiped, MADV_WIPEONFORK) != 0) return false;
+  if (!wipe_on_fork()) return false;
   if (!watcher_lives()) return false;
   const int descriptor = create_file(bytes);
   if (descriptor < 0) return false;
@@ -143,6 +133,7 @@ uint8_t* const filter = wiped.filter;
 
 void read_settings() {
   const char* where = getenv("PLIMSOLL_HEAP");
+  sleeps = where != nullptr && strcmp(where, "dormant") == 0;
   if (where == nullptr || where[0] != '/' || strlen(where) >= sizeof folder) return;
   append(folder, folder + sizeof folder, where);
   if (const char* bytes = getenv("PLIMSOLL_HEAP_RATE")) {
@@ -151,6 +142,8 @@ void read_settings() {
   }
 }
 
+bool starts_dormant() { return sleeps; }
+bool wipe_on_fork() { return madvise(&wiped, sizeof wiped, MADV_WIPEONFORK) == 0; }
 bool profiling_wanted() { return folder[0] != 0; }
 uint64_t sampling_rate() { return rate; }
 
@@ -191,6 +184,44 @@ bool lock() {
 }
 
 void unlock() { __atomic_store_n(&wiped.locked, 0, __ATOMIC_RELEASE); }
+
+// Nobody reads the file any more: what was mapped for it is given back. Nothing points into it beyond the lock.
+void end_file() {
+  if (wiped.state == State::on) {
+    syscall(SYS_munmap, wiped.store.indices, sizeof(Indices));
+    syscall(SYS_munmap, wiped.store.header, wiped.store.header->file_bytes);
+  }
+  memset(&wiped.store, 0, sizeof wiped.store);
+  memset(wiped.filter, 0, sizeof wiped.filter);
+  wiped.state = State::unknown;
+}
+
+// Wakes up, goes on for another watcher, or goes to sleep.
+void follow_wish() {
+  static Wish wish;  // too large for small stacks; the lock is held
+  if (wish_generation() != wiped.generation && read_wish(wish)) {
+    end_file();
+    wiped.generation = wish.generation;
+    folder[0] = 0;
+    if (wish.on && wish.folder[0] == '/') {
+      if (wish.rate > 0 && wish.rate < (1ull << 40)) rate = wish.rate;
+      append(folder, folder + sizeof folder, wish.folder);
+    }
+  } else if (profiling_wanted() && ++wiped.visits % 256 == 0 && !watcher_lives()) {
+    end_file();
+    folder[0] = 0;
+  }
+}
+
+bool awake() {
+  if (!dormant()) return profiling_wanted();
+  const uint32_t wished = wish_generation();
+  if (wished == wiped.generation && !profiling_wanted()) return false;
+  if (!lock()) return false;
+  follow_wish();
+  unlock();
+  return profiling_wanted();
+}
 
 Store* locked_store() {
   if (wiped.state == State::unknown) {

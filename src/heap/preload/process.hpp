@@ -10,7 +10,12 @@ namespace plimsoll::heap {
 
 // Reads PLIMSOLL_HEAP (the folder) and PLIMSOLL_HEAP_RATE once, before the program can change them.
 void read_settings();
+bool starts_dormant();  // PLIMSOLL_HEAP=dormant
+// From now on a forked child finds none of this process's state, nor a lock that is held. False where the kernel cannot.
+bool wipe_on_fork();
 bool profiling_wanted();
+// Whether to sample now: follows what a watcher wishes of a library that was preloaded to sleep.
+bool awake();
 uint64_t sampling_rate();
 
 void remember_allocator(void* its_malloc);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/python_layout.hpp"
+
 namespace plimsoll::heap {
 
 // Once, before the program runs: finds the interpreter and stands before its allocators.
@@ -29,24 +31,5 @@ void walk_python(PythonStack& stack);
 size_t python_file(const char* code, char* out, size_t most);
 size_t python_function(const char* code, char* out, size_t most);
 uint32_t python_line(const PythonFrame& frame);
-
-// How this version lays out what is read. One row a version; docs/profile.md says which were tried.
-struct PythonLayout {
-  uint32_t version;
-  uint16_t thread_frame, through_frame;  // thread state -> frame; through_frame != none: one more step there
-  uint16_t code, previous, instruction;  // of a frame
-  uint16_t owner;                        // of a frame: a byte; `foreign` marks one that is no Python function
-  uint8_t foreign;
-  uint16_t first_line, file, function, lines,
-      instructions;                // of a code object; instructions 0: no pointer but an index
-  uint16_t ascii_text, wide_text;  // of a string
-};
-inline constexpr uint16_t no_field = 0xffff;
-const PythonLayout* find_python_layout(uint32_t version);
-
-// The line of an instruction in the table of its code object, each version's form.
-int64_t line_of_pairs_3_9(const uint8_t* table, size_t bytes, int64_t first, int64_t instruction);
-int64_t line_of_pairs_3_10(const uint8_t* table, size_t bytes, int64_t first, int64_t instruction);
-int64_t line_of_locations_3_11(const uint8_t* table, size_t bytes, int64_t first, int64_t instruction);
 
 }  // namespace plimsoll::heap

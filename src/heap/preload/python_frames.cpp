@@ -9,16 +9,6 @@
 namespace plimsoll::heap {
 namespace {
 
-constexpr PythonLayout layouts[] = {
-    // version, thread -> frame, through, code, previous, instruction, owner, foreign,
-    // first line, file, function, lines, instructions, ascii, wide
-    {0x0309, 24, no_field, 32, 24, 104, no_field, 0, 40, 104, 112, 120, 0, 48, 72},
-    {0x030a, 24, no_field, 32, 24, 96, no_field, 0, 40, 104, 112, 120, 0, 48, 72},
-    {0x030b, 56, 8, 32, 48, 56, no_field, 0, 72, 112, 128, 136, 184, 48, 72},
-    {0x030c, 56, 0, 0, 8, 56, 70, 3, 68, 112, 128, 136, 192, 40, 56},
-    {0x030d, 72, no_field, 0, 8, 56, 70, 3, 68, 112, 128, 136, 200, 40, 56},
-};
-
 template <typename T>
 T field(const char* object, size_t offset) {
   T value;
@@ -75,12 +65,6 @@ size_t copy_string(const PythonLayout& layout, const char* string, char* out, si
 
 }  // namespace
 
-const PythonLayout* find_python_layout(uint32_t version) {
-  for (const PythonLayout& layout : layouts)
-    if (layout.version == version) return &layout;
-  return nullptr;
-}
-
 void walk_python(PythonStack& stack) {
   stack.depth = 0;
   const PythonRuntime& python = python_runtime();
@@ -130,10 +114,7 @@ uint32_t python_line(const PythonFrame& frame) {
   const auto length = field<int64_t>(lines, bytes_length);
   if (length <= 0 || length > (1 << 24)) return uint32_t(first);
   const auto* table = reinterpret_cast<const uint8_t*>(lines + bytes_text);
-  const auto line_of = layout.version == 0x0309   ? line_of_pairs_3_9
-                       : layout.version == 0x030a ? line_of_pairs_3_10
-                                                  : line_of_locations_3_11;
-  const int64_t line = line_of(table, size_t(length), first, frame.instruction);
+  const int64_t line = python_line_of(layout.version, table, size_t(length), first, frame.instruction);
   return line > 0 ? uint32_t(line) : uint32_t(first);
 }
 

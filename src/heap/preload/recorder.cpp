@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "heap/preload/dormant.hpp"
 #include "heap/preload/intern.hpp"
 #include "heap/preload/numbers.hpp"
 #include "heap/preload/probes.hpp"
@@ -44,7 +45,8 @@ uint64_t nanoseconds() {
 
 void draw() {
   if (!profiling_wanted()) {
-    bytes_left = INT64_MAX / 2;
+    // Asleep, this is how often the page is looked at.
+    bytes_left = dormant() ? 1 << 20 : INT64_MAX / 2;
     return;
   }
   bytes_left = int64_t(-natural_logarithm(uniform(random_state)) * double(sampling_rate()));
@@ -154,7 +156,7 @@ void record(void* address, size_t size, Domain domain, const Stack& stack) {
 void note_allocation(void* address, size_t size, Domain domain) {
   Visit visit;
   if (!visit.first) return;
-  if (!profiling_wanted()) return draw();
+  if (!awake()) return draw();
   if (seed()) {
     draw();
     if ((bytes_left -= int64_t(size)) >= 0) return;

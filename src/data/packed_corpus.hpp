@@ -1,0 +1,71 @@
+// Samples with labels, packed into windows: what a published model is fine-tuned on. A window is a pure function of its
+// number.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "data/corpus.hpp"
+#include "data/dataset.hpp"
+#include "data/packing.hpp"
+
+namespace plimsoll {
+
+struct PackedOptions {
+  DatasetOptions rows = {};
+  uint64_t selective_from_epoch = 0;  // selective loss begins with this epoch, counted from 0
+  bool all_for_validation = false;
+};
+
+class PackedCorpus final : public Corpus {
+ public:
+  // InputError as Dataset; also where there are not enough samples for both parts.
+  PackedCorpus(const std::string& path, Tokenizer tokenizer, const PackedOptions& options,
+               const ReadingProgress& reading = {});
+
+  std::string description() const override;
+  std::string fingerprint() const override;
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
+  // Of the windows, padding included, as though they were one text.
+  std::optional<uint64_t> tokens(Split split) const override { return windows(split) * context_ + 1; }
+  // The tokens of the samples in their own order, again from the first after the last.
+  void window(Split split, uint64_t place, std::span<int32_t> out) const override;
+  std::vector<std::string> notes() const override;
+  const PackedCorpus* packed() const override { return this; }
+
+  uint64_t windows(Split split) const { return part(split).packing.windows(); }
+  // One row of a batch: T + 1 tokens, of which the last means nothing, and T of the others. A target of -1 does not count;
+  // a position is the place of a token in its own sample. What no sample fills is a sample of one token for each row.
+  struct Row {
+    std::span<int32_t> tokens, targets, positions;
+  };
+  void fill(Split split, uint64_t window, bool selective, const Row& row) const;
+  // How many targets of the window count.
+  uint64_t targets(Split split, uint64_t window, bool selective) const {
+    return part(split).targets[selective][size_t(window)];
+  }
+  uint64_t targets(Split split) const;
+  // Whether selective loss is in force.
+  bool selective(uint64_t epoch) const { return selects_ && epoch >= selective_from_epoch_; }
+  const DatasetFigures& figures() const { return data_.figures(); }
+
+ private:
+  struct Part {
+    std::vector<uint32_t> samples;                 // numbers in the data set
+    Packing packing;                               // of their places in `samples`
+    std::array<std::vector<uint32_t>, 2> targets;  // of each window, without and with selective loss
+  };
+  const Part& part(Split split) const { return parts_[static_cast<size_t>(split)]; }
+  void divide(bool all_for_validation);
+  void pack_part(Part& part) const;
+
+  std::string path_;
+  Tokenizer tokenizer_;
+  uint64_t context_;
+  bool selects_;
+  uint64_t selective_from_epoch_;
+  Dataset data_;
+  std::array<Part, 2> parts_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,76 @@
+#include "data/token_corpus.hpp"
+
+#include <fmt/format.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "data/model_text.hpp"
+#include "data/text_files.hpp"
+#include "platform/mapped_file.hpp"
+
+namespace plimsoll {
+namespace {
+
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_graphic(char c) { return c > ' ' && c < 0x7F; }
+
+}  // namespace
+
+size_t next_cut(std::string_view text, size_t from) {
+  for (size_t newline = text.find('\n', from); newline != text.npos; newline = text.find('\n', newline + 1))
+    if (newline > 0 && newline + 1 < text.size() && is_graphic(text[newline - 1]) &&
+        is_ascii_letter(text[newline + 1]))
+      return newline + 1;
+  return text.size();
+}
+
+TokenCorpus::TokenCorpus(const std::string& path, Tokenizer tokenizer, double train_share,
+                         const ReadingProgress& reading)
+    : path_(path), tokenizer_(std::move(tokenizer)) {
+  const std::vector<std::string> files = files_of(path);
+  const uint64_t total = total_bytes(files);
+  for (const std::string& file : files)
+    read(file, [&](uint64_t done) {
+      if (reading) reading(bytes_ + done, std::max(total, bytes_ + done));
+    });
+  if (tokens_.empty()) fail_input("[data] {} is empty; give text to train on", path);
+  tokens_.shrink_to_fit();
+  train_tokens_ = uint64_t(double(tokens_.size()) * train_share);
+  fingerprint_ =
+      fmt::format("tokens xxh3-64 {:016x}", XXH3_64bits(tokens_.data(), tokens_.size() * sizeof(int32_t)));
+}
+
+void TokenCorpus::read(const std::string& path, const std::function<void(uint64_t)>& pass) {
+  const ModelText& model = *tokenizer_.model();
+  const MappedFile file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (text.empty()) return;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = next_cut(text, std::min(text.size(), begin + pass_stride));
+    try {
+      model.tokenizer.encode(text.substr(begin, end - begin), tokens_);
+    } catch (const InputError& error) {
+      fail_input("[data] {}, from byte {}: {}", path, begin + 1, error.what());
+    }
+    file.drop(begin, end - begin);
+    begin = end;
+    pass(begin);
+  }
+  if (model.end) tokens_.push_back(*model.end);
+  bytes_ += text.size();
+}
+
+std::string TokenCorpus::description() const {
+  return fmt::format("{} ({}, {} tokens)", path_, format_bytes(bytes_), format_count(tokens_.size()));
+}
+
+void TokenCorpus::window(Split split, uint64_t place, std::span<int32_t> out) const {
+  std::copy_n(tokens_.begin() + ptrdiff_t(place + (split == Split::train ? 0 : train_tokens_)), out.size(),
+              out.begin());
+}
+
+}  // namespace plimsoll

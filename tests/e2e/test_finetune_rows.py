@@ -1,0 +1,129 @@
+"""Fine-tuning on rows: packing does not change the loss, killed runs end with the same bytes, selective loss begins where it is told to."""
+import random
+
+from harness import LONG, SOURCE, Running, Temporary, environment, json, os, run, same_checkpoint, signal, subprocess, time
+from tiny_model import make_model
+
+STEPS = 1200
+KILLS = 50 if LONG else 4
+
+
+def chat(question, answer):
+    return json.dumps({"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}) + "\n"
+
+
+def make_rows(path):
+    draw = random.Random(5)
+    rows = [chat("the " * draw.randint(0, 9), json.dumps({"name": "th" * draw.randint(0, 5), "size": None})) for _ in range(70)]
+    path.write_text("".join(rows) + json.dumps({"messages": [{"role": "user", "content": "no answer"}]}) + "\n")
+
+
+def train(folder, out, *more, **how):
+    return run(folder, "train", "--model", "model", "--data", "rows.jsonl", "--context", 96, "--batch", 3, "--iterations", STEPS, "--lr", 0.003,
+               "--checkpoint-every", 20, "--log-every", 1, "--threads", 2, "--out", out, *more, **how)
+
+
+def check_packing(folder):
+    losses = {context: run(folder, "eval", "--model", "model", "--data", "rows.jsonl", "--all", "--context", context, "--json").json()
+              for context in (96, 100, 256)}
+    first = losses[96]
+    assert first["targets"] > 1000 and all(abs(found["loss"] - first["loss"]) < 1e-6 and found["targets"] == first["targets"]
+                                           for found in losses.values()), losses
+    labelled = run(folder, "tokenize", "--model", "model", "rows.jsonl", "--labels", "--json").out
+    for python in filter(None, (os.environ.get("PLIMSOLL_PYTHON"), "python3")):
+        done = subprocess.run([python, str(SOURCE / "tests" / "oracle" / "row_loss.py"), str(folder / "model")], input=labelled, text=True,
+                              capture_output=True, env=environment())
+        if done.returncode == 0:
+            theirs = json.loads(done.stdout.splitlines()[-1])
+            assert abs(theirs["loss"] - first["loss"]) < 1e-4 and theirs["targets"] == first["targets"], (theirs, first)
+            print(f"loss {first['loss']:.6f}, transformers {theirs['loss']:.6f}")
+            return
+    print("transformers and torch are not installed: the loss was not compared with theirs")
+
+
+def check_kills(folder):
+    whole = train(folder, "whole", "--json").json()
+    assert whole["allocations_after_warmup"] in (0, None), whole["allocations_after_warmup"]
+    draw, kills = random.Random(2), 0
+    how = ["train", "--model", "model", "--data", "rows.jsonl", "--context", 96, "--batch", 3, "--iterations", STEPS, "--lr", 0.003,
+           "--checkpoint-every", 20, "--threads", 2, "--out", "killed"]
+    while kills < KILLS:
+        running = Running(folder, *how)
+        time.sleep(draw.uniform(0.02, 0.35))
+        if not running.alive():
+            assert running.wait().code == 0
+            break
+        running.send(signal.SIGKILL)
+        running.wait()
+        kills += 1
+        how = ["train", "--resume", "killed"] if (folder / "killed").exists() else how
+    else:
+        run(folder, *how)
+    same_checkpoint(folder / "whole", folder / "killed", STEPS)
+    assert kills > 0, "the run was over before it could be killed"
+    print(f"{kills} kills, the same bytes")
+
+
+def losses(folder, *more):
+    out = folder / "metrics.jsonl"
+    out.unlink(missing_ok=True)
+    train(folder, f"run-{len(list(folder.glob('run-*')))}", "--metrics", out, *more)
+    return [row["loss"] for row in map(json.loads, open(out)) if "loss" in row]
+
+
+def check_selective(folder):
+    windows = run(folder, "data", "check", "rows.jsonl", "--model", "model", "--context", 96, "--json").json()["windows"]
+    plain, late, early = losses(folder), losses(folder, "--selective-loss", "moderate", "--selective-from-epoch", 2), losses(folder, "--selective-loss", "moderate")
+    different = next(i for i, (a, b) in enumerate(zip(plain, late)) if a != b)
+    # Two epochs of about nine tenths of the windows, three in a step.
+    assert plain[0] != early[0] and 2 * windows * 0.6 / 3 < different <= 2 * windows / 3, (different, windows)
+
+
+def check_chat(folder):
+    said = run(folder, "sample", "whole", "--chat", "the ", "--temperature", 0, "--length", 60, "--json").json()
+    assert said["chat"] == "the " and "<|im_end|>" not in said["text"] and "user" not in said["text"], said
+    asked = "<|im_start|>user\nthe <|im_end|>\n<|im_start|>assistant\n"
+    whole = run(folder, "sample", "whole", "--prompt", asked, "--temperature", 0, "--length", 60, "--json").json()["text"]
+    assert whole.startswith(asked + said["text"]), (whole, said)
+
+
+def check_refusals(folder):
+    def refused(words, *arguments):
+        done = run(folder, *arguments, expect=2)
+        assert words in done.err and len(done.err.strip().splitlines()) == 1, done
+
+    refused("leave it out", "train", "--model", "model", "--data", "rows.jsonl", "--tokenizer", "char")
+    refused("give --model", "train", "--tiny", "--tokenizer", "model")
+    refused("selective_loss", "train", "--tiny", "--selective-loss", "moderate")
+    refused("--data", "train", "--model", "model")
+    (folder / "one.jsonl").write_text(chat("a", "b"))
+    refused("at least 2", "train", "--model", "model", "--data", "one.jsonl")
+    (folder / "bad.jsonl").write_text(chat("a", "b") + "{}\n")
+    refused("line 2", "train", "--model", "model", "--data", "bad.jsonl")
+    rows = (folder / "rows.jsonl").read_text()
+    (folder / "rows.jsonl").write_text(rows + chat("one", "more"))
+    refused("not what this run was trained on", "train", "--resume", "whole", "--iterations", STEPS + 9)
+    (folder / "rows.jsonl").write_text(rows)
+    path = folder / "model" / "tokenizer.json"
+    made = json.loads(path.read_text())
+    made["model"]["merges"].pop()
+    path.write_text(json.dumps(made))
+    refused("tokenizer", "train", "--resume", "whole", "--iterations", STEPS + 9)
+
+
+def main():
+    with Temporary() as temporary:
+        folder = temporary.path
+        make_model(folder / "model")
+        make_rows(folder / "rows.jsonl")
+        check_packing(folder)
+        check_kills(folder)
+        told = run(folder, "train", "--resume", "whole", "--iterations", STEPS + 5)
+        assert "1 rows have nothing to learn" in told.out + told.err, told
+        check_chat(folder)
+        check_selective(folder)
+        check_refusals(folder)
+
+
+if __name__ == "__main__":
+    main()
