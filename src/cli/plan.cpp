@@ -40,26 +40,27 @@ std::vector<Way> frontier(const Settings& settings, int vocab) {
 
 void print_sweep(const Settings& settings, int vocab) {
   std::vector<Way> best = frontier(settings, vocab);
-  for (const double slower = slowness(settings); Way & way : best) way.seconds *= slower;
+  predict(best, settings);
   const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, sweep_svg(best, overhead));
   if (as_json) {
     nlohmann::ordered_json out;
     for (const Way& way : best)
-      out["ways"].push_back({{"memory_bytes", way.plan_bytes + overhead},
+      out["ways"].push_back({{"memory_bytes", way.bytes() + overhead},
                              {"plan_bytes", way.plan_bytes},
                              {"predicted_ms_per_step", way.seconds * 1e3},
                              {"micro_batch", way.micro_batch},
                              {"lanes", way.lanes},
                              {"recompute", recompute_text(way.recompute)},
                              {"loss_rows", way.loss_rows},
+                             {"stream", way.stream},
                              {"staging", way.staging}});
     fmt::print("{}\n", out.dump());
     return;
   }
   fmt::print("{:>12}  {:>12}  {}\n", "--memory", "ms a step", "how");
   for (const Way& way : best)
-    fmt::print("{:>12}  {:>12.2f}  {}\n", format_bytes(way.plan_bytes + overhead), way.seconds * 1e3,
+    fmt::print("{:>12}  {:>12.2f}  {}\n", format_bytes(way.bytes() + overhead), way.seconds * 1e3,
                way.text());
   if (!svg.empty()) fmt::print("Drawn in {}\n", svg);
 }
@@ -67,19 +68,19 @@ void print_sweep(const Settings& settings, int vocab) {
 void run() {
   const Settings settings = resolve(sources);
   const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
+  const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (sweep) return print_sweep(settings, vocab);
   Way way = way_for(settings, vocab);
-  way.seconds *= slowness(settings);
+  predict({&way, 1}, settings);
   const PlannedRun run = plan_run(settings, vocab, way, thread_count(settings));
   const Graph& graph = *run.program.graph;
-  const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, plan_svg(graph, run.plan));
   if (as_json) {
     nlohmann::ordered_json out = {{"preset", settings.model_name()},
                                   {"parameters", run.program.model->count()},
                                   {"plan_bytes", run.plan.total},
                                   {"plan_lower_bound_bytes", run.plan.lower_bound},
-                                  {"process_bytes", run.plan.total + overhead},
+                                  {"process_bytes", run.plan.total + way.heap_bytes + overhead},
                                   {"persistent_bytes", run.plan.persistent},
                                   {"transient_bytes", run.plan.transient},
                                   {"scratch_bytes", run.plan.total - run.plan.scratch_offset},
@@ -89,6 +90,8 @@ void run() {
                                   {"lanes", way.lanes},
                                   {"recompute", recompute_text(way.recompute)},
                                   {"loss_rows", way.loss_rows},
+                                  {"stream", way.stream},
+                                  {"read_bytes_per_step", way.read_bytes},
                                   {"predicted_ms_per_step", way.seconds * 1e3}};
     for (int r = 0; r < role_count; ++r) out["roles"][role_name(Role(r))] = run.plan.by_role[size_t(r)];
     for (int d = 0; d < dtype_count; ++d) out["dtypes"][name_of(DType(d))] = run.plan.by_dtype[size_t(d)];
@@ -105,7 +108,7 @@ void run() {
              format_count(run.program.model->count()), settings.batch, settings.accumulate, settings.context,
              graph.lists()[0].nodes().size(), plan_table(run.plan));
   fmt::print("Whole process: {} | {} | predicted {:.2f} ms a step\n{}\n",
-             format_bytes(run.plan.total + overhead), way.text(), way.seconds * 1e3,
+             format_bytes(run.plan.total + way.heap_bytes + overhead), way.text(), way.seconds * 1e3,
              largest_values(graph, run.plan, 10));
   if (!svg.empty()) fmt::print("Drawn in {}\n", svg);
 }

@@ -45,7 +45,8 @@ void add_switch(Options& flags, SettingsSources& sources, const Setting& setting
 }  // namespace
 
 void add_published(Options& flags, SettingsSources& sources) {
-  for (const char* name : {"model", "context", "tokenizer"}) add_value(flags, sources, *find_setting(name));
+  for (const char* name : {"model", "context", "tokenizer", "chat_template"})
+    add_value(flags, sources, *find_setting(name));
 }
 
 SavedModel run_or_published(const std::string& path, const SettingsSources& sources) {

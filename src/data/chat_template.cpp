@@ -29,6 +29,12 @@ std::optional<std::string> find_default_system(std::string_view jinja) {
   return std::nullopt;
 }
 
+std::string without_newlines(std::string_view text, bool at_begin, bool at_end) {
+  while (at_begin && text.starts_with('\n')) text.remove_prefix(1);
+  while (at_end && text.ends_with('\n')) text.remove_suffix(1);
+  return std::string(text);
+}
+
 }  // namespace
 
 const char* chat_format_name(ChatFormat format) {
@@ -37,14 +43,18 @@ const char* chat_format_name(ChatFormat format) {
 
 ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
   const auto has = [&](std::string_view text) { return jinja.find(text) != jinja.npos; };
-  if (has("<think>"))
+  // That of Qwen3 leaves the thoughts of earlier answers out. Others that write them differ.
+  const bool thinks = has("<|im_start|>") && has("loop.last or (not loop.last and reasoning_content)") &&
+                      has("last_query_index") && !has("preserve_thinking");
+  if (has("<think>") && !thinks)
     fail_input(
-        "the model's chat template writes <think> blocks, which are not supported; choose --chat-template "
+        "the model's chat template writes <think> blocks in a way that is not known; choose --chat-template "
         "chatml, "
         "llama3 or plain");
   if (has("<|im_start|>") && has("<|im_end|>")) {
     ChatTemplate chatml(ChatFormat::chatml);
     chatml.default_system_ = find_default_system(jinja);
+    chatml.thinks_ = thinks;
     return chatml;
   }
   if (has("<|start_header_id|>") && has("<|eot_id|>")) {
@@ -83,21 +93,45 @@ RenderedMessage ChatTemplate::wrap(const std::string& role, const std::string& c
   }
 }
 
+// What Qwen3's template makes of an answer: thoughts within the content are left out, and the last answer to the last
+// question begins with a block for them.
+std::string ChatTemplate::with_thoughts(const std::vector<Message>& messages, size_t i) const {
+  constexpr std::string_view open = "<think>", close = "</think>";
+  std::string_view content = messages[i].content, thoughts;
+  if (const size_t first = content.find(close); first != content.npos) {
+    thoughts = content.substr(0, first);
+    while (thoughts.ends_with('\n')) thoughts.remove_suffix(1);
+    if (const size_t begin = thoughts.rfind(open); begin != thoughts.npos)
+      thoughts.remove_prefix(begin + open.size());
+    content.remove_prefix(content.rfind(close) + close.size());
+    while (content.starts_with('\n')) content.remove_prefix(1);
+  }
+  size_t last_question = messages.size() - 1;  // the template's default where there is none
+  for (size_t m = messages.size(); m-- > 0;)
+    if (messages[m].role == "user") {
+      last_question = m;
+      break;
+    }
+  const std::string inside = without_newlines(thoughts, true, true);
+  if (i <= last_question || (i + 1 < messages.size() && inside.empty())) return std::string(content);
+  return "<think>\n" + inside + "\n</think>\n\n" + without_newlines(content, true, false);
+}
+
 std::vector<RenderedMessage> ChatTemplate::render(const std::vector<Message>& messages) const {
-  const auto content = [&](const Message& message) {
-    return format_ == ChatFormat::llama3 ? trimmed(message.content) : message.content;
+  const auto content = [&](size_t i) {
+    if (thinks_ && messages[i].role == "assistant") return with_thoughts(messages, i);
+    return format_ == ChatFormat::llama3 ? trimmed(messages[i].content) : messages[i].content;
   };
   std::vector<RenderedMessage> rendered;
   size_t next = 0;
   const bool has_system = !messages.empty() && messages[0].role == "system";
   if (dated_) {
-    rendered.push_back(wrap("system", std::string(dates) + (has_system ? content(messages[0]) : "")));
+    rendered.push_back(wrap("system", std::string(dates) + (has_system ? content(0) : "")));
     next = has_system;
   } else if (default_system_ && !has_system) {
     rendered.push_back(wrap("system", *default_system_));
   }
-  for (; next < messages.size(); ++next)
-    rendered.push_back(wrap(messages[next].role, content(messages[next])));
+  for (; next < messages.size(); ++next) rendered.push_back(wrap(messages[next].role, content(next)));
   return rendered;
 }
 

@@ -43,10 +43,12 @@ class ChatTemplate {
 
  private:
   RenderedMessage wrap(const std::string& role, const std::string& content) const;
+  std::string with_thoughts(const std::vector<Message>& messages, size_t i) const;
 
   ChatFormat format_;
   std::optional<std::string> default_system_;  // for conversations without one
   bool dated_ = false;                         // Llama-3.1 and later: dates stand before the system message
+  bool thinks_ = false;  // Qwen3: the last answer begins with a <think> block, which may be empty
 };
 
 }  // namespace plimsoll

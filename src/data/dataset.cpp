@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -40,7 +39,7 @@ struct Dataset::Reader {
   const ModelText& text;
   const DatasetOptions& options;
   std::optional<Labeller> labeller = {};
-  std::unordered_set<uint64_t> seen = {};
+  std::vector<uint64_t> hashes = {};  // of the rows' tokens
 
   void read_line(std::string_view line, uint64_t number) {
     try {
@@ -54,14 +53,20 @@ struct Dataset::Reader {
                    schema_name(*figures.schema));
       }
       const LabelledTokens labelled = labeller->label(row);
-      const uint64_t hash = XXH3_64bits(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t));
-      if (!seen.insert(hash).second) ++figures.duplicates;
+      hashes.push_back(XXH3_64bits(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t)));
       set.add(labelled, number, text.tokenizer, options);
     } catch (const InputError& error) {
       if (!labeller && set.figures_.schema) throw;  // the template, not the row
       if (!options.skip_bad) fail_input("line {}: {}; mend it, or give --skip-bad", number, error.what());
       if (!set.figures_.bad++) set.figures_.first_bad = fmt::format("line {}: {}", number, error.what());
     }
+  }
+
+  void finish() {
+    std::sort(hashes.begin(), hashes.end());
+    const auto different = std::unique(hashes.begin(), hashes.end());
+    set.figures_.duplicates = uint64_t(hashes.end() - different);
+    set.tokens_.shrink_to_fit();
   }
 };
 
@@ -89,6 +94,7 @@ Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOp
       fail_input("{}: {}", path, error.what());
     }
   }
+  reader.finish();
   fingerprint_ =
       fmt::format("rows xxh3-64 {:016x}", XXH3_64bits(tokens_.data(), tokens_.size() * sizeof(Token)));
 }

@@ -8,6 +8,7 @@ namespace plimsoll {
 
 Labeller::Labeller(const ModelText& text, bool chats) : text_(text) {
   if (!chats) return;
+  if (!text.chat_problem.empty()) throw InputError(text.chat_problem);
   for (const std::string& token : text.chat.special_tokens())
     if (!text.tokenizer.find_added(token))
       fail_input(

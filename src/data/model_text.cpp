@@ -66,14 +66,25 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
   const fs::path folder = fs::is_directory(model) ? model : model.parent_path();
   const json config = read_config(folder / "tokenizer_config.json"),
              sizes = read_config(folder / "config.json");
-  ChatTemplate chosen = choose_template(chat, find_template(folder, config));
+  ChatTemplate chosen;
+  std::string problem;
+  try {
+    chosen = choose_template(chat, find_template(folder, config));
+  } catch (const InputError& error) {
+    if (chat != "auto") throw;
+    problem = error.what();
+  }
   auto begin = find_token(config, "bos_token", tokenizer), end = find_token(config, "eos_token", tokenizer);
   if (!begin) begin = find_id(sizes, "bos_token_id", tokenizer);
   if (!end) end = find_id(sizes, "eos_token_id", tokenizer);
   const std::string file =
       read_file(fs::is_directory(model) ? model / "tokenizer.json" : model, largest_config);
-  return {std::move(tokenizer), std::move(chosen), begin, end,
-          fmt::format("xxh3-64 {:016x}", XXH3_64bits(file.data(), file.size()))};
+  return {std::move(tokenizer),
+          std::move(chosen),
+          begin,
+          end,
+          fmt::format("xxh3-64 {:016x}", XXH3_64bits(file.data(), file.size())),
+          problem};
 }
 
 bool ModelText::ends_answer(int32_t token) const {

@@ -80,7 +80,8 @@ uint64_t PackedCorpus::targets(Split split) const {
 void PackedCorpus::window(Split split, uint64_t place, std::span<int32_t> out) const {
   const Part& from = part(split);
   size_t done = 0;
-  while (done < out.size())
+  std::fill(out.begin(), out.end(), 0);
+  while (done < out.size() && !from.samples.empty())
     for (const uint32_t sample : from.samples)
       for (const Dataset::Token token : data_.sample(sample)) {
         if (place > 0)

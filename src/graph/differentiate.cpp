@@ -28,6 +28,16 @@ struct Backward::State {
   // The value, or its twin, emitting the forward nodes again where needed.
   ValueId available(List& list, ValueId id) {
     const Graph& graph = list.graph();
+    if (const auto made = producer.find(id); made != producer.end()) {
+      const Node node = list.nodes()[made->second];
+      if (node.op->fetches()) {
+        const ValueId twin = list.graph().value(graph[id].name + "'", graph[id].type, graph[id].role);
+        list.graph().freeze(twin);
+        const List::BlockScope block(list, node.block);
+        list.emit_into(node.op, {}, {twin}, node.name + "'");
+        return twin;
+      }
+    }
     if (!recompute) return id;
     if (auto twin = again.find(id); twin != again.end()) return twin->second;
     if (const ValueId base = graph[id].base; base != no_value) {

@@ -28,6 +28,7 @@ Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* 
       scratch_offset_(plan.scratch_offset),
       scratch_per_thread_(plan.scratch_per_thread),
       pool_(&pool),
+      source_(options.source),
       memory_(memory) {
   for (const List& list : graph.lists()) {
     Bound& bound = lists_.emplace_back();

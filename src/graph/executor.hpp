@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "graph/fetch.hpp"
 #include "graph/graph.hpp"
 #include "graph/plan.hpp"
 #include "graph/pool.hpp"
@@ -27,6 +28,7 @@ class Executor {
   struct Options {
     const kernels::Table* kernels = nullptr;  // null: the best this processor runs
     kernels::GemmFunction gemm = nullptr;     // null: the table's own
+    Fetcher* source = nullptr;                // of fetched values, where there are any
   };
   // `memory` holds plan.total bytes, aligned to plan_alignment, and outlives the executor; so do the graph and the
   // plan's table of places (the plan itself may be moved).
@@ -44,8 +46,8 @@ class Executor {
   }
 
   // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
-  // it returns false, or `interrupt` true within the loop, the run is abandoned and this returns false: parameters and
-  // moments, which only the nodes after the loop change, are as before.
+  // it returns false, or `interrupt` true within the loop, or a value could not be fetched, the run is abandoned and this
+  // returns false: parameters and moments, which only the nodes after the loop change, are as before.
   template <typename Fill>
   bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
@@ -61,7 +63,7 @@ class Executor {
       }
       const bool ended = bound.lanes == 1 ? replay(bound, 0, bound.loop_end, now, interrupt)
                                           : replay_lanes(bound, lanes, now, interrupt);
-      if (!ended) return false;
+      if (!fetched(ended) || !ended) return false;
     }
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;
@@ -93,12 +95,19 @@ class Executor {
   bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt);
   bool replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt);
   void check(ValueId id, DType dtype) const;
+  // Whether everything that was to be fetched has been; where the list was left, waits until nothing is on its way.
+  bool fetched(bool ended) const {
+    if (!source_) return true;
+    if (!ended) source_->drain();
+    return !source_->failed();
+  }
 
   const kernels::Table* kernels_;
   const Graph* graph_;
   const Place* places_;
   uint64_t scratch_offset_, scratch_per_thread_;
   Pool* pool_;
+  Fetcher* source_;
   std::byte* memory_;
   std::vector<Bound> lists_;
   double unasked_work_ = 0;  // while binding: since the last node that asks

@@ -71,6 +71,12 @@ class List {
   void emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std::vector<ValueId> out,
                  std::string name);
 
+  // Another order of the same work.
+  void replace(std::vector<Node> nodes, size_t end_of_loop) {
+    nodes_ = std::move(nodes);
+    loop_end = end_of_loop;
+  }
+
   const std::string& name() const { return name_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   Graph& graph() { return graph_; }
@@ -120,6 +126,7 @@ class Graph {
   // Marks `out` as made from `in`.
   void derive(std::span<const ValueId> in, std::span<const ValueId> out);
   const std::deque<List>& lists() const { return lists_; }
+  std::deque<List>& lists() { return lists_; }
   // The value that owns the bytes of `id`, following views.
   ValueId owner(ValueId id) const;
   uint64_t owner_offset(ValueId id) const;  // in bytes

@@ -94,6 +94,8 @@ class Op {
   virtual bool takes_columns() const { return false; }
   // Whether an input may be stored as bf16 or f16.
   virtual bool takes_half(int /*input*/) const { return false; }
+  // Whether the output is read anew for every use in the backward pass, and never kept for it.
+  virtual bool fetches() const { return false; }
   // Input whose bytes output i may take over if that input dies here, or -1.
   virtual int in_place(int /*output*/) const { return -1; }
   // Floats of scratch each thread needs.

@@ -11,6 +11,11 @@ struct MemoryClasses {
   uint64_t shared = 0;     // shared memory
   uint64_t stack = 0;      // of the first thread and of threads as glibc maps them
   uint64_t other = 0;      // what the kernel maps, and the profile's own file
+  MemoryClasses& operator+=(const MemoryClasses& more) {
+    anonymous += more.anonymous, file += more.file, shared += more.shared;
+    stack += more.stack, other += more.other;
+    return *this;
+  }
   uint64_t sum() const { return anonymous + file + shared + stack + other; }
 };
 

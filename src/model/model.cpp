@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "base/random.hpp"
+#include "graph/fetch.hpp"
 #include "graph/ops.hpp"
 #include "tensor/half.hpp"
 
@@ -14,9 +15,11 @@ ValueId Model::add(std::string name, Shape shape, Parameter::Kind kind, float sp
   if (!is_floating(storage.dtype) || (storage.dtype != DType::f32 && !storage.frozen))
     fail("[model] {} is to be {}; a trained parameter is f32, a frozen one f32, bf16 or f16", name,
          name_of(storage.dtype));
-  const ValueId id = graph_.value(std::move(name), {shape, storage.dtype}, Role::parameter, Keep::forever);
+  const bool fetched = storage.piece >= 0;
+  const ValueId id = graph_.value(std::move(name), {shape, storage.dtype}, Role::parameter,
+                                  fetched ? Keep::touched : Keep::forever);
   if (storage.frozen) graph_.freeze(id);
-  parameters_.push_back({id, kind, block, storage.frozen, storage.given, spread});
+  parameters_.push_back({id, kind, block, storage.frozen, storage.given, fetched, spread});
   return id;
 }
 
@@ -26,6 +29,7 @@ Model::Projection Model::add_projection(const std::string& module, int64_t in, i
   Projection p{.transposed = options.transposed};
   p.weight = add(module + ".weight", options.transposed ? Shape{out, in} : Shape{in, out}, matrix,
                  options.spread, options.block);
+  if (parameters_.back().fetched) p.piece = spec_.storage(module + ".weight", options.block).piece;
   if (options.bias) p.bias = add(module + ".bias", {out}, bias, 0, options.block);
   if (!spec_.lora || !spec_.lora->targets(module)) return p;
   // B starts at zero, so that the adapted model starts as the model.
@@ -38,7 +42,10 @@ Model::Projection Model::add_projection(const std::string& module, int64_t in, i
 
 ValueId Model::project(List& list, const Projection& p, ValueId x, const std::string& name, ValueId addend,
                        AdapterDropout dropout) const {
-  std::vector<ValueId> in = {x, p.weight};
+  const ValueId weight =
+      p.piece < 0 ? p.weight
+                  : emit_fetch(list, spec_.source, p.piece, graph_[p.weight].type, name + ".weight");
+  std::vector<ValueId> in = {x, weight};
   if (p.bias != no_value) in.push_back(p.bias);
   if (addend != no_value) in.push_back(addend);
   const ops::Linear options{

@@ -24,8 +24,9 @@ struct Parameter {
   Kind kind = Kind::matrix;
   int block = no_block;
   bool frozen = false;
-  bool given = false;  // its starting value comes from a file
-  float spread = 0;    // standard deviation at the start of embeddings and matrices
+  bool given = false;    // its starting value comes from a file
+  bool fetched = false;  // it has no memory of its own
+  float spread = 0;      // standard deviation at the start of embeddings and matrices
 
   bool decays() const { return kind == Kind::embedding || kind == Kind::matrix; }
 };
@@ -73,6 +74,7 @@ class Model {
   struct Projection {
     ValueId weight = no_value, bias = no_value, lora_a = no_value, lora_b = no_value;
     bool transposed = false;
+    int64_t piece = -1;  // of the spec's source, where the weight is fetched
   };
   struct ProjectionOptions {
     bool transposed = false, bias = true;  // transposed: stored as [out, in]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/fetch.hpp"
 #include "loss/head.hpp"
 #include "model/families.hpp"
 
@@ -197,6 +198,7 @@ Program record(const ProgramOptions& options) {
   if (options.evaluate_batch > 0) record_evaluation(program, options);
   if (options.generate) record_generation(program);
   if (options.logits) record_window(program, options);
+  for (List& list : program.graph->lists()) prefetch(list);
   return program;
 }
 

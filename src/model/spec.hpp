@@ -10,6 +10,8 @@
 
 namespace plimsoll {
 
+class Fetcher;
+
 // What only one family knows (the base of its rotary positions, the epsilon of its norms): the family derives from this
 // in its own header and reads it back with ModelSpec::details_as.
 struct ModelDetails {
@@ -22,6 +24,8 @@ struct Storage {
   bool frozen = false;
   DType dtype = DType::f32;
   bool given = false;  // its starting value comes from a file
+  int64_t piece =
+      -1;  // of the spec's source, where it is fetched when it is needed and has no memory of its own
 };
 
 // Low-rank adapters beside the matrices whose modules are targets: y = x W + scale (x A) B with A and B trained in f32.
@@ -40,6 +44,7 @@ struct ModelSpec {
   int64_t positions = 0;  // rows of a learned position table; 0: as many as `context`
   std::shared_ptr<const ModelDetails> details = nullptr;
   std::shared_ptr<const Lora> lora = nullptr;
+  std::shared_ptr<Fetcher> source = nullptr;  // of parameters that are fetched
   // By parameter name and block (no_block outside of blocks); none: all are trained.
   std::function<Storage(std::string_view name, int block)> storage = nullptr;
 

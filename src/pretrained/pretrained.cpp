@@ -63,7 +63,9 @@ std::shared_ptr<const Pretrained> open_pretrained(const std::string& folder) {
   if (!model) {
     PretrainedConfig config = read_config(folder);
     PretrainedWeights weights(folder, config.spec);
-    model = std::make_shared<const Pretrained>(Pretrained{folder, std::move(config), std::move(weights)});
+    auto whole = std::make_shared<Pretrained>(Pretrained{folder, std::move(config), std::move(weights)});
+    whole->stream = std::make_shared<WeightStream>(whole->weights);
+    model = whole;
   }
   return model;
 }
@@ -121,14 +123,20 @@ ModelSpec adapted(const Pretrained& model, const Tuning& tuning) {
     fail_input("train_last: {} blocks are more than the {} this model has", tuning.last_blocks, spec.layers);
   const int64_t first = spec.layers - tuning.last_blocks;
   // Matrices that are not trained stay as the file has them; norms and biases are small, and their kernels take f32.
-  spec.storage = [&weights = model.weights, what = tuning.what, first](std::string_view name,
-                                                                       int block) -> Storage {
+  if (tuning.stream) spec.source = model.stream;
+  spec.storage = [&model, what = tuning.what, first, stream = tuning.stream](std::string_view name,
+                                                                             int block) -> Storage {
+    const PretrainedWeights& weights = model.weights;
     if (!weights.has(name)) return {};  // an adapter
     const PretrainedTensor& tensor = weights[name];
     const bool final_norm = block == no_block && tensor.shape.size() == 1;
     const bool trained = what == everything || (what == last_blocks && (block >= first || final_norm));
     if (trained) return {.given = true};
-    return {.frozen = true, .dtype = tensor.shape.size() == 1 ? DType::f32 : tensor.dtype, .given = true};
+    const bool matrix = tensor.shape.size() > 1;
+    return {.frozen = true,
+            .dtype = matrix ? tensor.dtype : DType::f32,
+            .given = true,
+            .piece = stream && matrix && block != no_block ? model.stream->piece(name) : -1};
   };
   return spec;
 }

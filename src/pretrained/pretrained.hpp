@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pretrained/config.hpp"
+#include "pretrained/stream.hpp"
 #include "pretrained/weights.hpp"
 
 namespace plimsoll {
@@ -17,6 +18,7 @@ struct Pretrained {
   std::filesystem::path folder;
   PretrainedConfig config;
   PretrainedWeights weights;
+  std::shared_ptr<WeightStream> stream = nullptr;  // of `weights`
 };
 
 // InputError for a folder that is not a model this program can compute.
@@ -29,6 +31,7 @@ struct Tuning {
   int64_t last_blocks = 0;
   int64_t rank = 0;
   double alpha = 0;
+  bool stream = false;  // frozen matrices of blocks are read when they are needed
   std::string targets =
       "all";  // "all", names separated by commas, or a regular expression of whole module names
 };

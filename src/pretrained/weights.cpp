@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "model/families.hpp"
+#include "platform/direct_file.hpp"
 #include "tensor/half.hpp"
 
 namespace plimsoll {
@@ -156,27 +157,38 @@ const PretrainedTensor& PretrainedWeights::operator[](std::string_view name) con
   return found->second;
 }
 
-ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots) const {
+ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots,
+                                     std::unordered_map<std::string, ChecksumText>* each) const {
   std::unordered_map<std::string_view, const TensorSlot*> places;
   for (const TensorSlot& slot : slots) places[slot.name] = &slot;
   const auto buffer = std::make_unique<std::byte[]>(load_buffer);
   Checksum checksum;
   for (size_t f = 0; f < files_.size(); ++f) {
-    SafetensorsFile file(files_[f]);
-    if (file.size() != sizes_[f] || file.header().tensors.size() != parts_[f].size())
-      fail_input("{}: it has changed since it was opened", files_[f].string());
-    checksum.update(file.header_bytes().data(), file.header_bytes().size());
+    platform::DirectFile file(files_[f].string());
+    if (file.size() != sizes_[f]) fail_input("{}: it has changed since it was opened", files_[f].string());
+    auto read = [&](uint64_t offset, std::byte* to, size_t bytes) {
+      if (const int code = file.read(offset, {to, bytes}))
+        fail_input("{} cannot be read: {}", files_[f].string(), error_text(code));
+      checksum.update(to, bytes);
+    };
+    const uint64_t header = parts_[f].empty() ? sizes_[f] : parts_[f].front().entry.begin;
+    for (uint64_t done = 0; done < header;) {
+      const auto bytes = size_t(std::min<uint64_t>(load_buffer, header - done));
+      read(done, buffer.get(), bytes);
+      done += bytes;
+    }
     for (const Part& part : parts_[f]) {
       const auto place = part.name.empty() ? places.end() : places.find(part.name);
       const TensorSlot* slot = place == places.end() ? nullptr : place->second;
       const DType from = slot ? (*this)[part.name].dtype : DType::u8;
       const bool straight = slot && slot->dtype == from;
+      Checksum own;
       int64_t element = 0;
       for (uint64_t done = 0; done < part.entry.bytes();) {
         const auto bytes = size_t(std::min<uint64_t>(load_buffer, part.entry.bytes() - done));
         std::byte* to = straight ? static_cast<std::byte*>(slot->data) + done : buffer.get();
-        file.read(to, bytes);
-        checksum.update(to, bytes);
+        read(part.entry.begin + done, to, bytes);
+        if (each) own.update(to, bytes);
         done += bytes;
         if (!slot || straight) continue;
         if (slot->dtype != DType::f32)
@@ -186,6 +198,7 @@ ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots) const {
           static_cast<float*>(slot->data)[element + i] = widened(buffer.get(), from, i);
         element += count;
       }
+      if (each && !part.name.empty()) (*each)[part.name] = own.text();
     }
   }
   return checksum.text();

@@ -43,7 +43,9 @@ class PretrainedWeights {
 
   // Reads every byte of every file once, fills the slots, widening where a slot is f32, and returns the checksum of all
   // files. InputError where a file is no longer what it was.
-  ChecksumText load(std::span<const TensorSlot> slots) const;
+  // `each` gets the checksum of every tensor by its name.
+  ChecksumText load(std::span<const TensorSlot> slots,
+                    std::unordered_map<std::string, ChecksumText>* each = nullptr) const;
 
  private:
   void open(const std::filesystem::path& folder);

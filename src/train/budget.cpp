@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "graph/fetch.hpp"
 #include "graph/plan.hpp"
 #include "kernels/table.hpp"
 #include "model/families.hpp"
@@ -52,6 +53,9 @@ double best_seconds(Body body) {
   return best;
 }
 
+// Bytes a second of a disk, for choosing.
+constexpr double usual_disk = 1e9;
+
 std::vector<int> divisors(int n) {
   std::vector<int> out;
   for (int d = n; d >= 1; --d)
@@ -75,6 +79,17 @@ double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
   return speed.others;
 }
 
+// Measured: a node and its values take 1.4 kB, and a guarded run keeps smaller ways of itself ready. What process_overhead
+// counts has room for the first thousand. Streaming has a buffer of 4 MiB and a thread.
+uint64_t heap_of(const Graph& graph, const Settings& settings, const Way& way) {
+  constexpr uint64_t bytes_a_node = 1500, nodes_counted = 1000;
+  uint64_t nodes = 0;
+  for (const List& list : graph.lists()) nodes += list.nodes().size();
+  const uint64_t gears = settings.guard == "off" ? 1 : settings.batch == 1 ? 2 : 3;
+  return (nodes > nodes_counted ? (nodes - nodes_counted) * bytes_a_node * gears : 0) +
+         (way.stream ? uint64_t(5) << 20 : 0);
+}
+
 // A way with its bytes and seconds filled in.
 Way planned(Way way, const Settings& settings, int vocab, int threads, Effort effort) {
   const Speed& speed = table_speed(settings.isa);
@@ -93,6 +108,9 @@ Way planned(Way way, const Settings& settings, int vocab, int threads, Effort ef
   }
   // Threads that meet at every node wait for each other at every node.
   way.seconds = seconds / threads / (way.lanes > 1 ? 0.97 : 0.93);
+  way.heap_bytes = heap_of(graph, settings, way);
+  way.read_bytes = fetched_bytes(list) * uint64_t(list.repeats);
+  way.seconds = std::max(way.seconds, double(way.read_bytes) / usual_disk);
   return way;
 }
 
@@ -118,11 +136,25 @@ double slowness(const Settings& settings) {
   return product / (2. * m * n * k / expected.products);
 }
 
+void predict(std::span<Way> ways, const Settings& settings) {
+  const double slower = slowness(settings);
+  const bool streams =
+      std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.read_bytes > 0; });
+  const double disk = streams ? open_pretrained(settings.model)->stream->speed() : usual_disk;
+  for (Way& way : ways) way.seconds = std::max(way.seconds * slower, double(way.read_bytes) / disk);
+}
+
 uint64_t process_overhead(uint64_t now) {
   constexpr uint64_t step = 4 << 20;
   // Measured after the plan is mapped: the record's heap (4 MiB), stacks, code that runs for the first time.
   constexpr uint64_t later = 7 << 20;
   return std::max<uint64_t>(16 << 20, (now + later + step - 1) / step * step);
+}
+
+const char* smaller_run(const Settings& settings) {
+  return settings.model.empty()   ? "a smaller --dim, --layers or --context"
+         : settings.lora_rank > 0 ? "a smaller --context or --lora-rank"
+                                  : "a smaller --context, or train adapters with --lora-rank";
 }
 
 Way unconstrained(const Settings& settings, int vocab, int threads) {
@@ -136,9 +168,13 @@ Way smallest(const Settings& settings, int vocab, int threads) {
   for (int rows : {8, 32})
     for (RecomputeChoice recompute :
          {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
-      const Way way = planned({.micro_batch = 1, .recompute = recompute, .loss_rows = rows, .staging = false},
+      const Way way = planned({.micro_batch = 1,
+                               .recompute = recompute,
+                               .loss_rows = rows,
+                               .staging = false,
+                               .stream = can_stream(settings)},
                               settings, vocab, threads, Effort::full);
-      if (way.plan_bytes < least.plan_bytes) least = way;
+      if (way.bytes() < least.bytes()) least = way;
     }
   return least;
 }
@@ -160,15 +196,18 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
       for (int rows : {0, 64, 8}) {
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden
         for (int lanes : several > 1 ? std::vector{several, 1} : std::vector{1})
-          for (bool staging : {true, false}) {
-            if (staging && !stated.staging) continue;
-            found.push_back(planned({.micro_batch = micro,
-                                     .lanes = lanes,
-                                     .recompute = recompute,
-                                     .loss_rows = rows,
-                                     .staging = staging},
-                                    settings, vocab, threads, Effort::quick));
-          }
+          for (bool staging : {true, false})
+            for (bool stream : {false, true}) {
+              if (staging && !stated.staging) continue;
+              if (stream ? lanes > 1 || !can_stream(settings) : stated.stream) continue;
+              found.push_back(planned({.micro_batch = micro,
+                                       .lanes = lanes,
+                                       .recompute = recompute,
+                                       .loss_rows = rows,
+                                       .staging = staging,
+                                       .stream = stream},
+                                      settings, vocab, threads, Effort::quick));
+            }
       }
   }
   std::stable_sort(found.begin(), found.end(),
@@ -179,22 +218,22 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
 Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead) {
   const uint64_t bytes = budget > overhead ? budget - overhead : 0;
   Way stated = unconstrained(settings, vocab, threads);
-  if (stated.plan_bytes <= bytes) return stated;
+  if (stated.bytes() <= bytes) return stated;
   if (settings.micro_batch > 0 && settings.lanes > 0 && settings.recompute != "auto" && stated.staging) {
     stated.staging = false;
     stated = planned(stated, settings, vocab, threads, Effort::full);
-    if (stated.plan_bytes <= bytes) return stated;
+    if (stated.bytes() <= bytes) return stated;
   }
   const Way least = smallest(settings, vocab, threads);
-  if (least.plan_bytes > bytes)
+  if (least.bytes() > bytes)
     fail_input(
         "--memory {} is below what this run needs: {} bytes at least ({} planned with {}, {} for the process "
         "itself); give "
-        "--memory {} or a smaller --dim, --layers or --context",
-        format_bytes(budget), least.plan_bytes + overhead, format_bytes(least.plan_bytes), least.text(),
-        format_bytes(overhead), least.plan_bytes + overhead);
+        "--memory {} or {}",
+        format_bytes(budget), least.bytes() + overhead, format_bytes(least.plan_bytes), least.text(),
+        format_bytes(overhead + least.heap_bytes), least.bytes() + overhead, smaller_run(settings));
   for (const Way& way : ways(settings, vocab, threads)) {
-    if (way.plan_bytes <= bytes) return planned(way, settings, vocab, threads, Effort::full);
+    if (way.bytes() <= bytes) return planned(way, settings, vocab, threads, Effort::full);
   }
   return least;
 }

@@ -5,6 +5,7 @@
 //   way.seconds * slowness(settings)                                        // what a step should take on this machine
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,15 @@ namespace plimsoll {
 // How many times longer this machine takes than the table says, measured in a few milliseconds; for predicting, never
 // for choosing.
 double slowness(const Settings& settings);
+// Turns seconds at the speed of the table into those of this machine, its disk included where weights are streamed.
+void predict(std::span<Way> ways, const Settings& settings);
 
 // What the process takes besides the plan: code, libraries, stacks, the record's heap. `now` is resident before the
 // plan is mapped. Rounded up in steps, so that the same command finds the same figure again.
 uint64_t process_overhead(uint64_t now);
+
+// What to give instead of a run that is too large.
+const char* smaller_run(const Settings& settings);
 
 // Every way worth considering, fastest first, with its bytes and seconds.
 std::vector<Way> ways(const Settings& settings, int vocab, int threads);

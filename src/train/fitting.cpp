@@ -79,8 +79,8 @@ void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::opti
     advice = fmt::format("give --memory {}MB ({})", budget / 1'000'000, way.text());
   } catch (const InputError&) {
     const Way least = smallest(settings, vocab, thread_count(settings));
-    advice = fmt::format("the minimum is {}; free memory, or give a smaller --dim, --layers or --context",
-                         format_bytes(least.plan_bytes + overhead));
+    advice = fmt::format("the minimum is {}; free memory, or give {}",
+                         format_bytes(least.plan_bytes + overhead), smaller_run(settings));
   }
   fail_input("this run needs {} and {}; {}{}", format_bytes(needed), where, advice,
              policy && needed <= now.limit - std::min(now.limit, others) ? ", or --guard off" : "");

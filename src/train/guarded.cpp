@@ -230,8 +230,7 @@ GuardReport Guarded::report() const {
 }
 
 void Guarded::stopped(bool saved) {
-  parts_.tell.event("guard",
-                    saved ? "the final checkpoint is saved" : "the final checkpoint FAILED");
+  parts_.tell.event("guard", saved ? "the final checkpoint is saved" : "the final checkpoint FAILED");
 }
 
 }  // namespace plimsoll

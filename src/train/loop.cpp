@@ -57,6 +57,10 @@ Interrupt Loop::interrupt() {
 
 // After something was left: whether to go on with it. The guard may have paused in between.
 bool Loop::attend() {
+  if (const std::string damage = runtime_.damage(); !damage.empty()) {
+    leave(End::interrupted);
+    fail("{}; the run is saved at iteration {}", damage, done_);
+  }
   if (parts_.guard && parts_.guard->act(done_) == Guarded::Then::stop)
     left_ = End::stopped;
   else if (parts_.stop.requested())

@@ -7,25 +7,28 @@ namespace {
 
 using Trained = Tuning::What;
 
-Tuning tuning_of(const Settings& s, Trained what) {
+Tuning tuning_of(const Settings& s, Trained what, bool stream = false) {
   return {.context = s.context,
           .what = what,
           .last_blocks = s.train_last,
           .rank = s.lora_rank,
           .alpha = s.lora_alpha > 0 ? s.lora_alpha : 2. * s.lora_rank,
+          .stream = stream,
           .targets = s.lora_targets};
 }
 
 }  // namespace
 
-Tuning tuning(const Settings& s) {
-  return tuning_of(s, s.lora_rank > 0    ? Trained::adapters
-                      : s.train_last > 0 ? Trained::last_blocks
-                                         : Trained::everything);
+Tuning tuning(const Settings& s, bool stream) {
+  return tuning_of(s,
+                   s.lora_rank > 0    ? Trained::adapters
+                   : s.train_last > 0 ? Trained::last_blocks
+                                      : Trained::everything,
+                   stream);
 }
 
-ModelSpec model_spec(const Settings& s, int vocab) {
-  if (!s.model.empty()) return adapted(*open_pretrained(s.model), tuning(s));
+ModelSpec model_spec(const Settings& s, int vocab, bool stream) {
+  if (!s.model.empty()) return adapted(*open_pretrained(s.model), tuning(s, stream));
   return {.layers = s.layers,
           .heads = s.heads,
           .dim = s.dim,
@@ -37,8 +40,12 @@ ModelSpec model_spec(const Settings& s, int vocab) {
           .positions = s.positions};
 }
 
-ModelSpec as_published(const Settings& s) {
-  return adapted(*open_pretrained(s.model), tuning_of(s, Trained::nothing));
+ModelSpec as_published(const Settings& s, bool stream) {
+  return adapted(*open_pretrained(s.model), tuning_of(s, Trained::nothing, stream));
+}
+
+bool can_stream(const Settings& s) {
+  return !s.model.empty() && (s.lora_rank > 0 || s.train_last > 0) && s.stream != "off";
 }
 
 void take_sizes_of_model(Settings& s) {

@@ -6,11 +6,13 @@
 
 namespace plimsoll {
 
-// `vocab` comes from the data.
-ModelSpec model_spec(const Settings& settings, int vocab);
+// `vocab` comes from the data; `stream`: frozen matrices are read when they are needed.
+ModelSpec model_spec(const Settings& settings, int vocab, bool stream = false);
 // Of a run on a published model: what is trained of it.
-Tuning tuning(const Settings& settings);
+Tuning tuning(const Settings& settings, bool stream = false);
 // The published model itself, nothing of it trained.
-ModelSpec as_published(const Settings& settings);
+ModelSpec as_published(const Settings& settings, bool stream = false);
+// Whether the run has frozen matrices that could be read when they are needed, and may.
+bool can_stream(const Settings& settings);
 
 }  // namespace plimsoll

@@ -13,7 +13,7 @@ Way settle_way(const Settings& settings, int vocab) {
   if (settings.memory.empty()) return stated_way(settings, vocab);
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
   Way way = choose(settings, vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()));
-  way.seconds *= slowness(settings);
+  predict({&way, 1}, settings);
   return way;
 }
 

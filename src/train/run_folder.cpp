@@ -228,7 +228,11 @@ std::string load_published(const Runtime& runtime, const Settings& settings, boo
                            const std::string& expected) {
   const auto slots = runtime.given_slots(frozen_only);
   if (slots.empty()) return expected;
-  const ChecksumText found = open_pretrained(settings.model)->weights.load(slots);
+  const auto model = open_pretrained(settings.model);
+  const bool streams = runtime.program().model->spec().source != nullptr;
+  std::unordered_map<std::string, ChecksumText> each;
+  const ChecksumText found = model->weights.load(slots, streams ? &each : nullptr);
+  if (streams) model->stream->start(each);
   if (!expected.empty() && view(found) != expected)
     fail_input("--model {}: its weights are not those this run began with (checksum {}, expected {})",
                settings.model, view(found), expected);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/units.hpp"
+#include "pretrained/stream.hpp"
 
 namespace plimsoll {
 namespace {
@@ -61,8 +62,9 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
     place = make_plan(*next.graph, threads, Effort::quick);
     if (place.total + std::max(least_saving, above / 32) > above) continue;
     for (size_t i = 0; i < next.model->parameters().size(); ++i)
-      if (place.at[size_t(next.model->parameters()[i].id)].offset !=
-          first.plan.at[size_t(first.program.model->parameters()[i].id)].offset)
+      if (!next.model->parameters()[i].fetched &&
+          place.at[size_t(next.model->parameters()[i].id)].offset !=
+              first.plan.at[size_t(first.program.model->parameters()[i].id)].offset)
         fail("[runtime] two plans of the same model keep its parameters at different places");
     if (place.persistent != first.plan.persistent)
       fail("[runtime] two plans of the same model have different persistent values");
@@ -74,7 +76,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
 
 Runtime::Gear Runtime::make_gear(Program program, Plan plan, const kernels::Backend& gemm) {
   Executor executor(*program.graph, plan, pool_, reinterpret_cast<std::byte*>(memory_.data()),
-                    {.kernels = gemm.table, .gemm = gemm.run});
+                    {.kernels = gemm.table, .gemm = gemm.run, .source = program.model->spec().source.get()});
   return {std::move(program), std::move(plan), std::move(executor)};
 }
 
@@ -89,6 +91,11 @@ void Runtime::shift(size_t gear) {
   if (resting_) return;
   if (plan().total < before) memory_.release(plan().total, memory_.size() - plan().total);
   if (plan().total > before) memory_.touch(before, plan().total - before);
+}
+
+std::string Runtime::damage() const {
+  const auto* stream = dynamic_cast<const WeightStream*>(program().model->spec().source.get());
+  return stream ? stream->failure() : "";
 }
 
 void Runtime::rest() {
@@ -141,7 +148,7 @@ std::vector<TensorSlot> Runtime::model_slots() const {
 std::vector<TensorSlot> Runtime::given_slots(bool frozen_only) const {
   std::vector<TensorSlot> slots;
   for (const Parameter& p : program().model->parameters())
-    if (p.given && (p.frozen || !frozen_only)) slots.push_back(slot(p.id));
+    if (p.given && !p.fetched && (p.frozen || !frozen_only)) slots.push_back(slot(p.id));
   return slots;
 }
 

@@ -66,6 +66,8 @@ class Runtime {
   void rest();
   void wake();
   bool resting() const { return resting_; }
+  // What is wrong with the files weights are streamed from; empty where nothing is.
+  std::string damage() const;
   uint64_t given_back() const { return resting_ ? plan().total - plan().persistent : 0; }
 
  private:

@@ -10,8 +10,14 @@ Settings with_threads(Settings settings, int threads) {
   return settings;
 }
 
+// Weights that a run streams are kept here: nobody watches for damage while text is written.
+Settings without_streaming(Settings settings) {
+  settings.stream = "off";
+  return settings;
+}
+
 ProgramOptions without_training(const SavedModel& saved, const LoadOptions& options) {
-  ProgramOptions o = program_options(saved.state.settings, saved.state.vocab);
+  ProgramOptions o = program_options(without_streaming(saved.state.settings), saved.state.vocab);
   if (!saved.checkpoint) o.model = as_published(saved.state.settings);
   o.train = false;
   o.packed = options.packed;

@@ -51,10 +51,11 @@ struct Settings {
   // Machine.
   int threads = 0;  // 0: all cores
   std::string gemm = "auto", isa = "auto";
-  std::string memory;   // a size or a percentage; empty: no line drawn
-  int micro_batch = 0;  // windows computed at once, a divisor of batch; 0: chosen
-  int lanes = 0;        // micro-batches side by side, a thread each; 0: chosen
-  int loss_rows = 0;    // rows of logits held at once; 0: chosen
+  std::string memory;           // a size or a percentage; empty: no line drawn
+  int micro_batch = 0;          // windows computed at once, a divisor of batch; 0: chosen
+  int lanes = 0;                // micro-batches side by side, a thread each; 0: chosen
+  int loss_rows = 0;            // rows of logits held at once; 0: chosen
+  std::string stream = "auto";  // whether frozen matrices are read when they are needed
   std::string recompute = "auto";
 
   // The guard.

@@ -104,6 +104,11 @@ const Setting table[] = {
      change},
     {"Machine", "loss_rows", &Settings::loss_rows, "N", "rows of logits kept at once; 0: automatic", 0,
      a_billion, change},
+    {"Machine", "stream", &Settings::stream, "auto|on|off",
+     "read the frozen matrices of a published model from its files whenever they are needed, instead of "
+     "keeping them; "
+     "auto: where --memory asks for it",
+     0, 0, change},
     {"Machine", "recompute", &Settings::recompute, "HOW",
      "what the backward pass recomputes instead of keeping: auto, nothing, cheap, blocks or blocks:N", 0, 0,
      change},

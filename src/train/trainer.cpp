@@ -23,8 +23,8 @@ void introduce(Observer& tell, const PreparedRun& run, const live::Companion* se
   for (const std::string& line : describe_run(run)) tell.note(line);
   if (server && server->serving()) tell.note(fmt::format("Live: {}", server->url()));
   if (!run.settings().memory.empty())
-    tell.note(fmt::format("Line: {} | {} | predicted {:.2f} ms per step", run.settings().memory, run.way.text(),
-                          run.way.seconds * 1e3));
+    tell.note(fmt::format("Line: {} | {} | predicted {:.2f} ms per step", run.settings().memory,
+                          run.way.text(), run.way.seconds * 1e3));
 }
 
 // What is known once the loop has ended.

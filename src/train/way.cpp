@@ -49,13 +49,15 @@ Way stated_way(const Settings& s, int vocab) {
                           : fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads);
   if (const auto choice = parse_recompute(s.recompute, s.layers)) way.recompute = *choice;
   way.loss_rows = s.loss_rows;
+  way.stream = s.stream == "on" && can_stream(s);
+  if (way.stream) way.lanes = 1;
   way.staging = saves_in_background(program_options(s, vocab, way));
   return way;
 }
 
 ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   ProgramOptions o;
-  o.model = model_spec(s, vocab);
+  o.model = model_spec(s, vocab, way.stream);
   // A step is batch x accumulate windows, computed micro_batch at a time.
   o.batch = way.micro_batch;
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
@@ -83,6 +85,7 @@ bool saves_in_background(const ProgramOptions& options) {
 Settings with_way(Settings settings, const Way& way) {
   settings.micro_batch = way.micro_batch;
   settings.lanes = way.lanes;
+  if (!settings.model.empty()) settings.stream = way.stream ? "on" : settings.stream;
   if (settings.memory.empty()) return settings;
   settings.recompute = recompute_text(way.recompute);
   settings.loss_rows = way.loss_rows;
@@ -90,10 +93,10 @@ Settings with_way(Settings settings, const Way& way) {
 }
 
 std::string Way::text() const {
-  return fmt::format("micro-batch {}{}, recompute {}{}{}", micro_batch,
+  return fmt::format("micro-batch {}{}, recompute {}{}{}{}", micro_batch,
                      lanes > 1 ? fmt::format(" in {} lanes", lanes) : "", recompute_text(recompute),
                      loss_rows ? fmt::format(", {} rows of logits at a time", loss_rows) : "",
-                     staging ? ", checkpoints in the background" : "");
+                     stream ? ", weights streamed" : "", staging ? ", checkpoints in the background" : "");
 }
 
 }  // namespace plimsoll

@@ -27,9 +27,14 @@ struct Way {
   RecomputeChoice recompute{Recompute::nothing, 0};
   int loss_rows = 0;  // 0: as many as are fast
   bool staging = true;
+  bool stream = false;      // frozen matrices are read when they are needed
   uint64_t plan_bytes = 0;  // 0: not planned yet
+  uint64_t heap_bytes =
+      0;  // what the recorded step takes beside the plan, where that is more than a small one's
+  uint64_t read_bytes = 0;  // of files in a step
   double seconds = 0;       // of one step at the speed of the table in budget.cpp; 0: not planned yet
 
+  uint64_t bytes() const { return plan_bytes + heap_bytes; }
   std::string text() const;  // "micro-batch 4, recompute cheap, background checkpoints"
 };
 

@@ -19,6 +19,14 @@ std::string folder_of(const std::string& out) {
   return parent.empty() ? "." : parent;
 }
 
+// Runs the program its parent runs: it was forked and did not become another.
+bool forked(const observe::Process& process, const observe::Snapshot& snapshot) {
+  return std::any_of(snapshot.processes.begin(), snapshot.processes.end(),
+                     [&](const observe::Process& other) {
+                       return other.id.pid == process.parent && other.command == process.command;
+                     });
+}
+
 }  // namespace
 
 Profiling::Profiling(const proc::Files& files, const ProfileOptions& options, const std::string& out)
@@ -32,24 +40,35 @@ void Profiling::sample(const observe::Snapshot& snapshot) {
   if (snapshot.time >= next_memory_) read_memory(snapshot);
 }
 
+uint64_t Profiling::live_in(int pid) const {
+  uint64_t live = 0;
+  for (const auto& process : collector_.processes())
+    if (!process->ended && process->pid == pid)
+      for (const heap::LiveSite& site : process->held) live += site.footprint;
+  return live;
+}
+
 // smaps costs the kernel a walk over the page tables: at most two percent of the time are spent on it.
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
   const double begin = platform::monotonic_seconds();
-  heap::SmapsClassifier classifier;
-  size_t read = 0;
+  heap::MemoryClasses all;
+  uint64_t live = 0;
   for (const observe::Process& process : snapshot.processes) {
     if (process.zombie()) continue;
-    read += files_.each_line(process.id.pid, "smaps",
-                             [&](std::string_view line) { classifier.add_line(line); }) == proc::Read::ok;
+    heap::SmapsClassifier classifier;
+    if (files_.each_line(process.id.pid, "smaps",
+                         [&](std::string_view line) { classifier.add_line(line); }) != proc::Read::ok)
+      continue;
+    const heap::MemoryClasses& classes = classifier.classes();
+    all += classes;
+    // What a forked process inherited and has copied was never given back.
+    live +=
+        forked(process, snapshot) ? classes.anonymous : std::min(classes.anonymous, live_in(process.id.pid));
   }
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::monotonic_seconds() - begin));
-  if (read == 0 || classifier.classes().sum() == 0) return;
-  if (attachment_) attachment_->memory(classifier.classes());
-  uint64_t live = 0;
-  for (const auto& process : collector_.processes())
-    if (!process->ended)
-      for (const heap::LiveSite& site : process->held) live += site.footprint;
-  const diagnose::HeldMemory now = diagnose::held_memory(classifier.classes(), live);
+  if (all.sum() == 0) return;
+  if (attachment_) attachment_->memory(all);
+  const diagnose::HeldMemory now = diagnose::held_memory(all, live);
   // The end of a program is not what it held.
   if (memory_ && now.pss < memory_->pss / 2 && now.pss < first_memory_->pss) return;
   memory_ = now;

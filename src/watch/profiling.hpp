@@ -49,6 +49,7 @@ class Profiling {
   };
   diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
+  uint64_t live_in(int pid) const;  // footprint of what its sites hold
 
   const proc::Files& files_;
   uint64_t rate_;

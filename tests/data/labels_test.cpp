@@ -86,6 +86,13 @@ TEST(ChatTemplate, IsRecognised) {
       "<|start_header_id|>system<|end_header_id|>Cutting Knowledge Date: December 2023<|eot_id|>");
   EXPECT_EQ(first(dated).said,
             "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>");
+  const ChatTemplate thinking = ChatTemplate::recognise(
+      "<|im_start|><|im_end|><think>last_query_index {%- if loop.last or (not loop.last and "
+      "reasoning_content) %}");
+  const auto thought = thinking.render(
+      {{"user", "q"}, {"assistant", "<think>\na\n</think>\n\nb"}, {"user", "q"}, {"assistant", "\nc"}});
+  EXPECT_EQ(thought[1].said, "b<|im_end|>");
+  EXPECT_EQ(thought[3].said, "<think>\n\n</think>\n\nc<|im_end|>");
   EXPECT_THROW(ChatTemplate::recognise("[INST]"), InputError);
   EXPECT_THROW(ChatTemplate::recognise("<|im_start|><think><|im_end|>"), InputError);
 }

@@ -25,6 +25,8 @@ def main():
         selective = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--selective-loss", "aggressive", "--json").json()
         assert selective["structural"] == 2 * 7, selective  # all of {"a": 1} but the 1
         assert run(folder, "data", "check", "chat.jsonl", "--model", "bare", "--json").json()["template"] == "plain"
+        (folder / "texts.jsonl").write_text('{"text": "the text"}\n')
+        run(folder, "data", "check", "texts.jsonl", "--model", "odd")  # texts need no template
         for model, words in (("odd", "--chat-template"), ("nowhere", "there is no")):
             done = run(folder, "data", "check", "chat.jsonl", "--model", model, expect=2)
             assert words in done.err and len(done.err.strip().splitlines()) == 1, done

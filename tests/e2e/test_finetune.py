@@ -2,10 +2,12 @@
 """Published models without their programs: refusals by name, exact resume, what a frozen model costs, exports."""
 import array
 import json
+import os
 import random
 import shutil
 import struct
 import sys
+import time
 
 import harness
 
@@ -194,6 +196,42 @@ def memory(folder):
     assert half["dtypes"]["bf16"] == 2 * matrices, half
 
 
+def streaming(folder):
+    """Weights read when they are needed give the same bits in less memory; damage stops the run, which is saved."""
+    ask = ("--lora-rank", 4, "--iterations", 20, "--checkpoint-every", 10)
+    train(folder, "good", *ask, "--out", "kept", "--stream", "off")
+    train(folder, "good", *ask, "--out", "streamed", "--stream", "on")
+    harness.same_checkpoint(folder / "kept", folder / "streamed", 20)
+    plans = [harness.run(folder, "plan", "--model", "good", "--tokenizer", "bytes", "--context", 16, "--lora-rank", 4, "--json",
+                         "--stream", stream).json() for stream in ("off", "on")]
+    assert plans[1]["plan_bytes"] < plans[0]["plan_bytes"] and plans[1]["stream"] and not plans[0]["stream"], plans
+    blocks = sum(4 * s[0] * s[1] for name, s in shapes() if len(s) > 1 and "layers" in name)
+    assert plans[1]["read_bytes_per_step"] >= 1.5 * blocks and plans[0]["read_bytes_per_step"] == 0, plans
+    least = harness.run(folder, "plan", "--model", "good", "--tokenizer", "bytes", "--context", 16, "--lora-rank", 4,
+                        "--memory", "1MB", expect=2)
+    assert "weights streamed" in least.err, least
+
+    shutil.copytree(folder / "good", folder / "fragile")
+    running = harness.Running(folder, "train", "--model", "fragile", "--tokenizer", "bytes", "--data", "text.txt", "--context", 16,
+                              "--lora-rank", 4, "--iterations", 100000, "--out", "damaged", "--stream", "on", "--eval-every", 0)
+    while not harness.checkpoints(folder / "damaged"):
+        assert running.alive(), running.wait()
+        time.sleep(.05)
+    weights = folder / "fragile" / "model.safetensors"
+    with open(weights, "r+b") as file:
+        file.seek(weights.stat().st_size - 4 * (DIM + DIM * FF // 2))  # in the middle of the last matrix of a block
+        file.write(b"damaged!")
+        file.flush()
+        os.fsync(file.fileno())
+    ended = running.wait()
+    assert ended.code == 1 and "no longer what it was" in ended.err and "saved at iteration" in ended.err, ended
+    shutil.rmtree(folder / "fragile")
+    shutil.copytree(folder / "good", folder / "fragile")
+    done = int(ended.err.rsplit("iteration", 1)[1])
+    assert harness.checkpoints(folder / "damaged")[-1] == done, (done, harness.checkpoints(folder / "damaged"))
+    harness.run(folder, "train", "--resume", "damaged", "--iterations", done + 1)
+
+
 def export(folder):
     """Folders appear whole or not at all, and only where nothing is."""
     harness.run(folder, "export", "lora-whole", "--merged", "merged", "--dtype", "bf16")
@@ -229,6 +267,7 @@ def main():
         refusals(folder)
         shards(folder)
         memory(folder)
+        streaming(folder)
         exact_resume(folder)
         export(folder)
     return 0

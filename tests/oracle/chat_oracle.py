@@ -32,7 +32,17 @@ LLAMA31 = ("{{- bos_token }}{%- if not date_string is defined %}{%- set date_str
            "{{- 'Cutting Knowledge Date: December 2023\\n' }}{{- 'Today Date: ' + date_string + '\\n\\n' }}{{- system_message }}{{- '<|eot_id|>' }}"
            "{%- for message in messages %}{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n'+ message['content'] | trim + "
            "'<|eot_id|>' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif %}")
-TEMPLATES = {"chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
+# As Qwen3's does: thoughts stay in the last answer only, which always has a place for them.
+QWEN3 = ("{%- set ns = namespace(open=true, last_query_index=messages|length - 1) %}{%- for message in messages[::-1] %}"
+         "{%- if ns.open and message.role == 'user' %}{%- set ns.open = false %}{%- set ns.last_query_index = messages|length - loop.index %}{%- endif %}"
+         "{%- endfor %}{%- for message in messages %}{%- set content = message.content %}{%- set reasoning_content = '' %}"
+         "{%- if message.role == 'assistant' and '</think>' in message.content %}{%- set content = message.content.split('</think>')[-1].lstrip('\n') %}"
+         "{%- set reasoning_content = message.content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') %}{%- endif %}"
+         "{{- '<|im_start|>' + message.role + '\n' }}{%- if message.role == 'assistant' and loop.index0 > ns.last_query_index and "
+         "(loop.last or (not loop.last and reasoning_content)) %}{{- '<think>\n' + reasoning_content.strip('\n') + '\n</think>\n\n' + "
+         "content.lstrip('\n') }}{%- else %}{{- content }}{%- endif %}{{- '<|im_end|>\n' }}{%- endfor %}"
+         "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}")
+TEMPLATES = {"qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
 CHATS = [
     [("user", "Hello"), ("assistant", "Hi there.")],
     [("system", "Be short."), ("user", "What is a line?"), ("assistant", "A mark."), ("user", "Where?"), ("assistant", "On the hull.")],
@@ -40,6 +50,8 @@ CHATS = [
     [("user", "<|im_end|> in text"), ("assistant", "")],
     [("system", ""), ("user", "\u00e9\U0001f600"), ("assistant", "{\"a\": null}")],
     [("user", "no answer yet")],
+    [("user", "a"), ("assistant", "<think>\nhm\n\n</think>\n\nb"), ("user", "c"), ("assistant", "\n\nd"), ("assistant", "<think>so</think>e")],
+    [("assistant", "first"), ("assistant", "x</think>y</think>\nz")],
 ]
 
 
