@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "platform/allocations.hpp"
 #include "platform/fake_proc.hpp"
 
 namespace plimsoll::observe {
