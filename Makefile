@@ -13,7 +13,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.hpp')
 BASE ?= HEAD~1
 FILES ?= $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.cpp' 'tests/*.cpp')
 
-.PHONY: help deps build all train test sanitize bench soak fuzz verdict-score format tidy install wheel clean
+.PHONY: help deps build all train test sanitize bench soak fuzz verdict-score format tidy install wheel mutants clean
 
 help:
 	@echo "make train    install what is missing, build, train --small on the embedded corpus"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench    ours and PyTorch in alternating rounds; FLAGS=--quick for the short form"
 	@echo "make soak     the long forms of the tests; NAMES=\"kills nano\" for some of them"
 	@echo "make fuzz     every parser under libFuzzer for FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
+	@echo "make mutants  break the source in sixty places, one at a time, and name the test that notices; NAMES=\"guard 12\" for some"
 	@echo "make verdict-score  the leak verdict on generated series and recorded programs, beside other rules"
 	@echo "make format   clang-format on every C++ file"
 	@echo "make tidy     clang-tidy on what changed since BASE ($(BASE)), or on FILES"
@@ -78,6 +79,10 @@ bench: build
 soak: all
 	python3 tests/soak/run.py $(PROGRAM) $(NAMES)
 
+mutants: deps
+	@bash scripts/install-deps.sh test
+	python3 tests/mutants/run.py $(NAMES)
+
 # A crash leaves its input in build-fuzz; the corpus folders of the tree are read, never written.
 fuzz:
 	@bash scripts/install-deps.sh fuzz
@@ -105,4 +110,4 @@ verdict-score: all
 	xz -dc tests/verdict/recorded.jsonl.xz > $(BUILD)/recorded.jsonl && $(BUILD)/tests/verdict_score --recorded $(BUILD)/recorded.jsonl
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-wheel bench/out dist
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-mutants build-wheel bench/out dist

@@ -81,6 +81,7 @@ struct MemoryRow {
   int64_t limit = unknown_count;
   int64_t available = unknown_count;
   int64_t gpu = unknown_count;
+  int64_t file = unknown_count;    // the share of file pages, which others may share; no part of `pss`
   double pressure = unknown_real;  // PSI memory "some", average of 10 s, percent
   bool pss_interpolated = false;
   int64_t phase_id = unknown_count;  // filled in by RunRecord

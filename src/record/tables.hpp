@@ -126,7 +126,8 @@ struct Table<MemoryRow> : UsualTable {
                                       optional("available", &Row::available),
                                       optional("gpu", &Row::gpu),
                                       optional("pressure", &Row::pressure),
-                                      required("pss_interpolated", &Row::pss_interpolated)};
+                                      required("pss_interpolated", &Row::pss_interpolated),
+                                      optional("file", &Row::file)};
 };
 
 template <typename Text>

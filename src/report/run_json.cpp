@@ -104,10 +104,12 @@ class RunText {
     const auto known = [&](auto member) {
       return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.*member >= 0; });
     };
-    const bool pss = known(&MemoryRow::pss), gpu = known(&MemoryRow::gpu), step = known(&MemoryRow::step);
+    const bool pss = known(&MemoryRow::pss), gpu = known(&MemoryRow::gpu), step = known(&MemoryRow::step),
+               file = known(&MemoryRow::file);
     std::vector<std::string> columns{"time", "bytes", "rss"};
     if (step) columns.emplace_back("step");
     if (gpu) columns.emplace_back("gpu");
+    if (file) columns.emplace_back("file");
     std::vector<Measure> measures{[&](size_t i) { return or_nan(footprint(rows[i])); },
                                   [&](size_t i) { return or_nan(rows[i].rss); }};
     if (gpu) measures.emplace_back([&](size_t i) { return or_nan(rows[i].gpu); });
@@ -119,6 +121,7 @@ class RunText {
       json_.seconds(rows[i].time).count(footprint(rows[i])).count(rows[i].rss);
       if (step) json_.count(rows[i].step);
       if (gpu) json_.count(rows[i].gpu);
+      if (file) json_.count(rows[i].file);
     });
     json_.close('}');
   }

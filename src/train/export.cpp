@@ -256,6 +256,9 @@ void export_merged(const SavedModel& run, const fs::path& path, std::optional<DT
   const Learned learned(run);
   const Settings& settings = run.state.settings;
   const auto model = open_pretrained(settings.model);
+  if (const ChecksumText found = model->weights.load({}); view(found) != run.state.base_checksum)
+    fail_input("--model {}: its weights are not those this run began with (checksum {}, expected {})",
+               settings.model, view(found), run.state.base_checksum);
   NewFolder folder(path);
   MergedFile file(*model, learned, tuning(settings), dtype);
   for (size_t i = 0; i < model->weights.files().size(); ++i) file.write(folder, i);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "verdict/floor.hpp"
 #include "verdict/judge_compact.hpp"
 #include "verdict/sentence.hpp"
 #include "verdict/stretch.hpp"
+#include "verdict/trend.hpp"
 
 namespace plimsoll::verdict {
 namespace {
@@ -24,8 +24,6 @@ constexpr double margin =
     1.5;  // of the growth that is found to be seen: another run is not quite like this one
 
 constexpr double unexplained = .03;  // of the base: a rise late in a run that denies that there is no leak
-constexpr double one_step = .4;      // of that rise, from a point of the floor to the next but one
-constexpr double whole_step = 1.3;   // of that rise: a step that was not the whole of it
 constexpr size_t least_rising = 8;   // points of the floor to read a rate off
 constexpr double least_rate_error = .03;  // of the rate: what is held at the end of a step varies
 constexpr double second_epoch = .3;       // of the first one's length, in which growth must have gone on
@@ -62,13 +60,6 @@ Look look(const Stretch& stretch, double period, size_t most, Caution caution) {
               caution);
 }
 
-double median_of(std::span<const FloorPoint> points) {
-  std::vector<double> bytes;
-  for (const FloorPoint& p : points) bytes.push_back(p.bytes);
-  std::nth_element(bytes.begin(), bytes.begin() + long(bytes.size() / 2), bytes.end());
-  return bytes[bytes.size() / 2];
-}
-
 bool is_leak(const Comparison& c, const Options& options) {
   return c.evidence > options.evidence && c.leak.rise > 2 * c.leak.rise_error &&
          c.leak.rise >= options.matter_fraction;
@@ -85,211 +76,178 @@ double would_be_seen(const Look& seen, double start, double span, const Options&
   return margin * growth;
 }
 
-// Did the floor rise between the second quarter and the last, and not by a single step? Then it may again: what is lost
-// can fit into gaps for a while.
-bool rose_late(std::span<const FloorPoint> floor, double matters) {
-  const size_t quarter = floor.size() / 4;
-  if (quarter == 0) return false;
-  const double rise = median_of(floor.last(quarter)) - median_of(floor.subspan(quarter, quarter));
-  if (rise <= matters) return false;
-  size_t steps = 0;
-  double step = 0;
-  for (size_t i = quarter + 2; i < floor.size(); ++i)
-    if (const double up = floor[i].bytes - floor[i - 2].bytes; up >= one_step * rise) {
-      ++steps, i += 2;
-      step = up;
-    }
-  return steps != 1 || step > whole_step * rise;
-}
-
-// Does the later half of the floor rise, by Mann and Kendall's count of rising pairs? A hint, not a verdict.
-bool rises_lately(std::span<const FloorPoint> points, double matters) {
-  points = points.subspan(points.size() / 2);
-  const double n = double(points.size());
-  double pairs = 0;
-  for (size_t i = 0; i < points.size(); ++i)
-    for (size_t j = i + 1; j < points.size(); ++j)
-      pairs += points[j].bytes > points[i].bytes ? 1 : points[j].bytes < points[i].bytes ? -1 : 0;
-  const double deviation = std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
-  const size_t third = std::max<size_t>(1, points.size() / 3);
-  return deviation > 0 && pairs / deviation > 2.3 &&
-         median_of(points.last(third)) - median_of(points.first(third)) > matters;
-}
-
-struct Slope {
-  double value = 0, error = 0;
-};
-
-// Theil's and Sen's slope, with the error of a straight line through noise of the residuals' spread.
-Slope slope_of(std::span<const FloorPoint> points) {
-  std::vector<double> slopes, away;
-  for (size_t i = 0; i < points.size(); ++i)
-    for (size_t j = i + 1; j < points.size(); ++j)
-      if (points[j].time > points[i].time)
-        slopes.push_back((points[j].bytes - points[i].bytes) / (points[j].time - points[i].time));
-  if (slopes.empty()) return {};
-  auto middle = [](std::vector<double>& x) {
-    std::nth_element(x.begin(), x.begin() + long(x.size() / 2), x.end());
-    return x[x.size() / 2];
-  };
-  Slope out{middle(slopes), 0};
-  std::vector<double> level;
-  for (const FloorPoint& p : points) level.push_back(p.bytes - out.value * p.time);
-  std::vector<double> copy = level;
-  const double centre = middle(copy), n = double(points.size());
-  for (double x : level) away.push_back(std::abs(x - centre));
-  const double spread = 1.5 * middle(away), length = points.back().time - points.front().time;
-  out.error = 1.3 * spread * std::sqrt(12 / n) / length;  // 1.3: neighbours are alike
-  return out;
-}
-
-// Is the growth of the last third clearly slower than that of the middle third? Then it may well end.
-bool slows_down(std::span<const FloorPoint> points) {
-  const size_t third = points.size() / 3;
-  if (third < 5) return false;
-  const Slope middle = slope_of(points.subspan(points.size() - 2 * third, third)),
-              last = slope_of(points.last(third));
-  return middle.value - last.value > 2 * std::hypot(middle.error, last.error) &&
-         last.value < .95 * middle.value;
-}
-
-// Has the growth since `from` lost much of its pace? Then, too, it may end.
-bool flattens(std::span<const FloorPoint> points, double from) {
-  while (!points.empty() && points.front().time < from) points = points.subspan(1);
-  const size_t half = points.size() / 2;
-  return half >= 4 && slope_of(points.last(half)).value < .7 * slope_of(points.first(half)).value;
-}
-
 std::vector<FloorPoint> in_time(std::vector<FloorPoint> floor, const Stretch& stretch) {
   for (FloorPoint& point : floor) point.time = stretch.to_time(point.time);
   return floor;
 }
 
-void too_few(Verdict& v, const CompactSeries& series) {
-  if (v.samples < 2) return;
-  const double interval = (series.last_time() - series.first_time()) / double(v.samples - 1);
-  v.needs_seconds = interval * double(2 * least_samples - std::min(v.samples, least_samples));
-  v.floor_start = v.floor_end = series.buckets().back().low();
-  v.onset = series.first_time();
-}
+// One judgement, from the series to everything but the sentence.
+class Judging {
+ public:
+  Judging(const CompactSeries& series, const Options& options, Caution caution)
+      : series_(series), options_(options), caution_(caution) {}
+
+  Verdict judge() {
+    v_.samples = series_.samples();
+    v_.limit_bytes = options_.limit_bytes;
+    if (v_.samples < least_samples || !see_floor())
+      too_few();
+    else if (!(best_.base > 0))  // nothing but zeros
+      v_.kind = Kind::no_leak, v_.explanation = "flat";
+    else
+      decide();
+    return std::move(v_);
+  }
+
+ private:
+  void too_few() {
+    if (v_.samples < 2) return;
+    const double interval = (series_.last_time() - series_.first_time()) / double(v_.samples - 1);
+    v_.needs_seconds = interval * double(2 * least_samples - std::min(v_.samples, least_samples));
+    v_.floor_start = v_.floor_end = series_.buckets().back().low();
+    v_.onset = series_.first_time();
+  }
+
+  // False where there is too little to see.
+  bool see_floor() {
+    stretch_ = judged_stretch(series_, options_);
+    start_ = stretch_.begin(), span_ = stretch_.end() - start_;
+    period_ = dominant_period(stretch_.buckets);
+    v_.period = period_ * stretch_.pace_since(start_);
+    best_ = look(stretch_, period_, resolutions[0], shape_caution());
+    floor_ = best_.points;
+    if (floor_.size() < least_points || !(span_ > 0)) return false;
+    v_.by_steps = stretch_.work.known();
+    v_.judged_from = stretch_.first_time, v_.judged_until = stretch_.last_time;
+    ends_ = std::max<size_t>(1, floor_.size() / 12);
+    v_.floor_start = median_of(std::span(floor_).first(ends_));
+    v_.floor_end = median_of(std::span(floor_).last(ends_));
+    v_.onset = stretch_.first_time;
+    v_.spikes = find_spikes(series_.buckets(), in_time(floor_, stretch_), options_.phases);
+    return true;
+  }
+
+  void decide() {
+    if (std::abs(best_.comparison.evidence) < clear_cut) {
+      Look coarse = look(stretch_, period_, resolutions[1], shape_caution());
+      if (coarse.base > 0 && coarse.comparison.evidence > best_.comparison.evidence)
+        best_ = std::move(coarse);
+    }
+    const Comparison& c = best_.comparison;
+    v_.evidence = c.evidence;
+    v_.confidence = 1 / (1 + std::exp(-c.evidence));
+    v_.growing = rises_lately(floor_, options_.matter_fraction / 2 * best_.base);
+    v_.ruled_out_rate = by_time(could_be());
+    v_.step_unit = options_.step_unit;
+    // A first pass over the data may fill something for good: growth must have gone on for a part of the second.
+    const double first_epoch = options_.first_epoch_end.value_or(0) - stretch_.first_time;
+    v_.may_end_with_epoch =
+        first_epoch > 0 && stretch_.last_time - *options_.first_epoch_end < second_epoch * first_epoch;
+    const bool may_end = v_.may_end_with_epoch || (caution_ == Caution::while_running &&
+                                                   (slows_down(floor_) || flattens(floor_, onset())));
+    if (is_leak(c, options_) && !may_end)
+      call_leak();
+    else
+      call_no_leak_or_undecided();
+  }
+
+  void call_leak() {
+    v_.kind = Kind::leak;
+    v_.growing = true;
+    v_.explanation = describe(best_.comparison.leak);
+    set_leak_rate();
+    // Up to the last sample.
+    v_.floor_end +=
+        v_.rate * (stretch_.last_time - stretch_.to_time(floor_[floor_.size() - 1 - ends_ / 2].time));
+    if (v_.rate > 0) forecast();
+  }
+
+  void call_no_leak_or_undecided() {
+    const Comparison& c = best_.comparison;
+    v_.explanation = describe(c.benign);
+    // Without a leak the rate is that of a rise over the whole run, which is what can be ruled out.
+    set_rate(c.steady.rise, c.steady.rise - 2 * c.steady.rise_error, c.steady.rise + 2 * c.steady.rise_error,
+             start_);
+    const bool grows_now =
+        (v_.growing && caution_ == Caution::while_running) ||
+        ((stretch_.work.known() || options_.ended) && rose_late(floor_, unexplained * best_.base));
+    if (!grows_now &&
+        (could_be() <= options_.matter_fraction || (c.evidence < 1 && could_be() <= ruled_out_fraction))) {
+      v_.kind = Kind::no_leak;
+      if (caution_ == Caution::whole_series)
+        v_.ruled_out_rate = by_time(would_be_seen(best_, start_, span_, options_, could_be()));
+      return;
+    }
+    // What grows now is told by its own rate, whether or not it will end.
+    if (v_.growing && c.rate > 0) {
+      set_leak_rate();
+      forecast();
+    }
+    // The error of a slope falls with the 3/2 power of time; evidence grows about as fast.
+    const double lack =
+        std::max(could_be() / ruled_out_fraction, options_.evidence / std::max(c.evidence, .8));
+    v_.needs_seconds =
+        (stretch_.last_time - stretch_.first_time) * std::clamp(std::pow(lack, 2. / 3) - 1, .15, 3.);
+  }
+
+  // `rate` and its interval are shares of the base over the stretch.
+  void set_rate(double rate, double low, double high, double since) {
+    const double pace = stretch_.pace_since(since);
+    v_.rate = rate * unit() / pace, v_.rate_low = low * unit() / pace, v_.rate_high = high * unit() / pace;
+    v_.rate_per_step = stretch_.work.known() ? std::optional(rate * unit()) : std::nullopt;
+    v_.onset = stretch_.to_time(since);
+  }
+
+  // The shapes decide whether it is a leak. Along steps, without head and tail, the rate itself is best read off the
+  // floor: shapes that fit a little better may take a part of the rise for themselves.
+  void set_leak_rate() {
+    const Comparison& c = best_.comparison;
+    std::span<const FloorPoint> rising = floor_;
+    while (rising.size() > least_rising && rising.front().time < onset()) rising = rising.subspan(1);
+    const Slope slope = slope_of(rising);
+    if (!stretch_.work.known() || rising.size() < least_rising || !(slope.value > 0))
+      return set_rate(c.rate, c.rate_low, c.rate_high, onset());
+    const double error = std::max(3 * slope.error, least_rate_error * slope.value);
+    // Where other shapes explain a part of the growth, it may as well have been the leak's: the slope since the start
+    // lies in the interval too.
+    const double whole = c.leak.shapes.empty() ? slope.value : std::max(0., slope_of(floor_).value);
+    set_rate(slope.value / unit(), std::min(slope.value - error, whole) / unit(),
+             std::max(slope.value + error, whole) / unit(), onset());
+  }
+
+  void forecast() {
+    if (v_.limit_bytes > 0) v_.seconds_to_limit = std::max(0., (v_.limit_bytes - v_.floor_end) / v_.rate);
+  }
+
+  // Along steps growth that slows can be told from growth in a program that slows.
+  Caution shape_caution() const { return stretch_.work.known() ? Caution::whole_series : caution_; }
+  double onset() const { return start_ + best_.comparison.leak.onset * span_; }
+  // From a share of the base over the stretch to bytes a step, or a second where steps are not known.
+  double unit() const { return best_.base / span_; }
+  double by_time(double share) const { return share * unit() / stretch_.pace_since(start_); }
+  // The growth over the stretch, as a share of the base, that a steady rise could hide.
+  double could_be() const {
+    const auto& steady = best_.comparison.steady;
+    return std::max(0., steady.rise) + 2 * steady.rise_error;
+  }
+
+  const CompactSeries& series_;
+  const Options& options_;
+  Caution caution_;
+  Verdict v_;
+  Stretch stretch_;
+  double start_ = 0, span_ = 0, period_ = 0;
+  Look best_;
+  std::vector<FloorPoint> floor_;  // of the finer resolution
+  size_t ends_ = 1;                // points that make the start and the end of the floor
+};
 
 }  // namespace
 
 Verdict judge_compact(const CompactSeries& series, const Options& options, Caution caution) {
-  Verdict v;
-  v.samples = series.samples();
-  v.limit_bytes = options.limit_bytes;
-  auto finished = [&]() -> Verdict& {
-    v.sentence = sentence(v, v.samples > 0 ? series.first_time() : 0);
-    return v;
-  };
-  if (v.samples < least_samples) {
-    too_few(v, series);
-    return finished();
-  }
-  const Stretch stretch = judged_stretch(series, options);
-  const double start = stretch.begin(), span = stretch.end() - start;
-  const double period = dominant_period(stretch.buckets);
-  v.period = period * stretch.pace_since(start);
-  // Along steps growth that slows can be told from growth in a program that slows.
-  const Caution shapes = stretch.work.known() ? Caution::whole_series : caution;
-  Look best = look(stretch, period, resolutions[0], shapes);
-  const std::vector<FloorPoint> floor = best.points;
-  if (floor.size() < least_points || !(span > 0)) {
-    too_few(v, series);
-    return finished();
-  }
-  v.by_steps = stretch.work.known();
-  v.judged_from = stretch.first_time, v.judged_until = stretch.last_time;
-  const size_t ends = std::max<size_t>(1, floor.size() / 12);
-  v.floor_start = median_of(std::span(floor).first(ends));
-  v.floor_end = median_of(std::span(floor).last(ends));
-  v.onset = stretch.first_time;
-  v.spikes = find_spikes(series.buckets(), in_time(floor, stretch), options.phases);
-  if (!(best.base > 0)) {  // nothing but zeros
-    v.kind = Kind::no_leak;
-    v.explanation = "flat";
-    return finished();
-  }
-  if (std::abs(best.comparison.evidence) < clear_cut) {
-    Look coarse = look(stretch, period, resolutions[1], shapes);
-    if (coarse.base > 0 && coarse.comparison.evidence > best.comparison.evidence) best = std::move(coarse);
-  }
-
-  const Comparison& c = best.comparison;
-  v.evidence = c.evidence;
-  v.confidence = 1 / (1 + std::exp(-c.evidence));
-  const double onset = start + c.leak.onset * span;
-  // From a share of the base over the stretch to bytes a step, or a second where steps are not known.
-  const double unit = best.base / span;
-  auto set_rate = [&](double rate, double low, double high, double since) {
-    const double pace = stretch.pace_since(since);
-    v.rate = rate * unit / pace, v.rate_low = low * unit / pace, v.rate_high = high * unit / pace;
-    v.rate_per_step = stretch.work.known() ? std::optional(rate * unit) : std::nullopt;
-    v.onset = stretch.to_time(since);
-  };
-  v.growing = rises_lately(floor, options.matter_fraction / 2 * best.base);
-  v.ruled_out_rate =
-      (std::max(0., c.steady.rise) + 2 * c.steady.rise_error) * unit / stretch.pace_since(start);
-  v.step_unit = options.step_unit;
-  // A first pass over the data may fill something for good: growth must have gone on for a part of the second.
-  const double first_epoch = options.first_epoch_end.value_or(0) - stretch.first_time;
-  v.may_end_with_epoch =
-      first_epoch > 0 && stretch.last_time - *options.first_epoch_end < second_epoch * first_epoch;
-  // The shapes decide whether it is a leak. Along steps, without head and tail, the rate itself is best read off the
-  // floor: shapes that fit a little better may take a part of the rise for themselves.
-  auto set_leak_rate = [&] {
-    std::span<const FloorPoint> rising = floor;
-    while (rising.size() > least_rising && rising.front().time < onset) rising = rising.subspan(1);
-    const Slope slope = slope_of(rising);
-    if (!stretch.work.known() || rising.size() < least_rising || !(slope.value > 0))
-      return set_rate(c.rate, c.rate_low, c.rate_high, onset);
-    const double error = std::max(3 * slope.error, least_rate_error * slope.value);
-    // Where other shapes explain a part of the growth, it may as well have been the leak's: the slope since the start
-    // lies in the interval too.
-    const double whole = c.leak.shapes.empty() ? slope.value : std::max(0., slope_of(floor).value);
-    set_rate(slope.value / unit, std::min(slope.value - error, whole) / unit,
-             std::max(slope.value + error, whole) / unit, onset);
-  };
-  const bool may_end = v.may_end_with_epoch ||
-                       (caution == Caution::while_running && (slows_down(floor) || flattens(floor, onset)));
-  if (is_leak(c, options) && !may_end) {
-    v.kind = Kind::leak;
-    v.growing = true;
-    v.explanation = describe(c.leak);
-    set_leak_rate();
-    // Up to the last sample.
-    v.floor_end += v.rate * (stretch.last_time - stretch.to_time(floor[floor.size() - 1 - ends / 2].time));
-    if (v.rate > 0 && v.limit_bytes > 0)
-      v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
-    return finished();
-  }
-  v.explanation = describe(c.benign);
-  // Without a leak the rate is that of a rise over the whole run, which is what can be ruled out.
-  set_rate(c.steady.rise, c.steady.rise - 2 * c.steady.rise_error, c.steady.rise + 2 * c.steady.rise_error,
-           start);
-  const double could_be = std::max(0., c.steady.rise) + 2 * c.steady.rise_error;
-  const bool grows_now =
-      (v.growing && caution == Caution::while_running) ||
-      ((stretch.work.known() || options.ended) && rose_late(floor, unexplained * best.base));
-  if (!grows_now &&
-      (could_be <= options.matter_fraction || (c.evidence < 1 && could_be <= ruled_out_fraction))) {
-    v.kind = Kind::no_leak;
-    if (caution == Caution::whole_series)
-      v.ruled_out_rate =
-          would_be_seen(best, start, span, options, could_be) * unit / stretch.pace_since(start);
-  } else {
-    // What grows now is told by its own rate, whether or not it will end.
-    if (v.growing && c.rate > 0) {
-      set_leak_rate();
-      if (v.limit_bytes > 0) v.seconds_to_limit = std::max(0., (v.limit_bytes - v.floor_end) / v.rate);
-    }
-    // The error of a slope falls with the 3/2 power of time; evidence grows about as fast.
-    const double lack = std::max(could_be / ruled_out_fraction, options.evidence / std::max(c.evidence, .8));
-    v.needs_seconds =
-        (stretch.last_time - stretch.first_time) * std::clamp(std::pow(lack, 2. / 3) - 1, .15, 3.);
-  }
-  return finished();
+  Verdict v = Judging(series, options, caution).judge();
+  v.sentence = sentence(v, v.samples > 0 ? series.first_time() : 0);
+  return v;
 }
 
 Verdict judge(std::span<const Sample> samples, const Options& options) {

@@ -30,6 +30,9 @@ struct StepMark {
   double time = 0, step = 0;
 };
 
+// Options::patience_seconds of a program that is watched. Chosen on recorded programs; docs/verdict.md has the trade.
+constexpr double usual_patience = 35;
+
 struct Options {
   double limit_bytes = 0;         // the line not to cross; 0: none known
   double matter_fraction = 0.02;  // growth below this share of the floor is not worth a word

@@ -54,6 +54,7 @@ void Recorder::snapshot(const observe::Snapshot& snapshot, std::optional<int64_t
                  .limit = int64_t(limit),
                  .available = int64_t(snapshot.system.available),
                  .gpu = snapshot.gpu ? int64_t(snapshot.gpu) : unknown_count,
+                 .file = int64_t(snapshot.file),
                  .pss_interpolated = !snapshot.pss_measured};
   if (snapshot.system.pressure) tree.pressure = snapshot.system.pressure->some10;
   record_.memory(tree);

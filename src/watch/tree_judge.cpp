@@ -6,12 +6,10 @@ namespace plimsoll::watch {
 namespace {
 
 constexpr size_t held_back = 12;
-// Seconds an even rise must have lasted while running before it is called a leak and no cache that fills.
-constexpr double patience = 40;
 
 }  // namespace
 
-TreeJudge::TreeJudge() : online_({.patience_seconds = patience}) {}
+TreeJudge::TreeJudge() : online_({.patience_seconds = verdict::usual_patience}) {}
 
 void TreeJudge::reached(const StepTrack& steps) {
   if (!steps.marks().empty()) online_.step(steps.marks().back(), steps.total());

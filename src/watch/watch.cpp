@@ -332,7 +332,10 @@ void Watch::end_program() {
 
 uint64_t Watch::limit_bytes() const {
   const uint64_t applies = system_.tightest_limit();
-  return options_.limit ? options_.limit->of(applies) : applies;
+  if (options_.limit) return options_.limit->of(applies);
+  // Others use the machine too: what is available may end before the limit is reached.
+  const uint64_t reachable = sampler_->latest().bytes + system_.available;
+  return system_.available ? std::min(applies, reachable) : applies;
 }
 
 verdict::Options Watch::judging() const {
@@ -382,11 +385,6 @@ diagnose::Judgement Watch::judge(double until) {
   diagnose::Judgement judgement = judge_.judge(judging, until);
   verdict::Verdict& v = judgement.verdict;
   if (v.limit_bytes <= 0) v.limit_bytes = judging.limit_bytes;
-  // Others use the machine too: what is available may end before the limit is reached.
-  if (v.kind == verdict::Kind::leak && v.seconds_to_limit && v.rate > 0 && system_.available > 0 &&
-      double(system_.available) / v.rate < *v.seconds_to_limit)
-    note(fmt::format("the machine's available memory lasts for {} at this rate",
-                     format_duration(double(system_.available) / v.rate)));
   return judgement;
 }
 

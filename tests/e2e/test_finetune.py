@@ -173,7 +173,8 @@ def exact_resume(folder):
     changed = tensors()
     changed["model.norm.weight"] = ("F32", [DIM], bytes(4 * DIM))
     write_safetensors(folder / "good" / "model.safetensors", changed)
-    for command in (("eval", "lora-whole"), ("sample", "lora-whole"), ("train", "--resume", "lora-whole", "--iterations", 30)):
+    for command in (("eval", "lora-whole"), ("sample", "lora-whole"), ("train", "--resume", "lora-whole", "--iterations", 30),
+                    ("export", "lora-whole", "--merged", "never")):
         ended = harness.run(folder, *command, expect=2)
         assert "checksum" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
     write_safetensors(folder / "good" / "model.safetensors", tensors())

@@ -13,7 +13,7 @@ atexit.register(shutil.rmtree, BASE, True)
 COUNT = 40
 
 
-def until(condition, seconds=20, what=""):
+def until(condition, seconds=120, what=""):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"waited {seconds} s for {what}"

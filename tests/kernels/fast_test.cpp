@@ -144,8 +144,9 @@ TEST_P(Fast, LayerNormBothWays) {
     std::vector<float> alone(x.size());  // gain and bias frozen: no sums for them, the same gradient of x
     fast.layernorm_backward({rows, width, dy.data(), x.data(), gain.data(), mean[0].data(), rstd[0].data(),
                              addend.data(), alone.data(), nullptr});
-    EXPECT_EQ(alone, dx[0]) << width;
     if (width > 1) {
+      // The compiler may contract the two loops differently, and does under a sanitizer.
+      EXPECT_LT(difference(alone, dx[0]), 5e-6) << width;
       EXPECT_LT(difference(dx[0], dx[1]), 5e-6) << width;
       EXPECT_LT(difference(partial[0], partial[1]), 5e-6) << width;
     }

@@ -7,7 +7,7 @@ namespace plimsoll::verdict {
 struct RecordedOptions {
   bool verbose = false;     // a line a run
   bool final_only = false;  // without the replay of what was said while it ran
-  double patience = 40;     // seconds, as `watch` has it
+  double patience = usual_patience;  // seconds
 };
 
 void score_recorded(const std::string& path, const RecordedOptions& options);

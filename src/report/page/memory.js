@@ -69,12 +69,14 @@ class MemorySection {
 
   take(run) {
     this.run = run;
-    const memory = rowsOf(run.memory, 'time', 'bytes', 'rss', 'step');
+    const memory = rowsOf(run.memory, 'time', 'bytes', 'rss', 'step', 'file');
     this.floor = rowsOf(run.floor, 'time', 'bytes');
     this.trend = rowsOf(run.trend, 'time', 'low', 'bytes', 'high');
     this.steps = memory.map(row => row[3]);
     this.measured = [extremes(memory.map(row => row[1]))][0];
-    this.rows = memory.map(([time, value, rss]) => [time, value, between(this.floor, time, 1), between(this.trend, time, 2), rss]);
+    this.files = memory.some(row => row[4] > 0);
+    this.rows = memory.map(([time, value, rss, , file]) => [time, value, between(this.floor, time, 1), between(this.trend, time, 2), rss,
+      file === null || file === undefined ? null : value + file]);
   }
 
   update(run) {
@@ -100,21 +102,22 @@ class MemorySection {
       return button;
     };
     this.host.append(make('p', {class: 'note'}, pss
-      ? 'The whole tree, shared pages counted once (PSS). The floor is what remains after spikes have come back down.'
+      ? 'What the whole tree owns, shared pages counted once (PSS). The floor is what remains after spikes have come back down.' +
+        (this.files ? ' Pages of files (libraries, mapped data) may be shared with other programs; they are a band of their own and are not judged.' : '')
       : 'Resident memory of the process. The floor is what remains after spikes have come back down.'));
     this.chart = new Chart(this.host, {
       id: 'memory-chart', label: this.spoken(), bytes: true, tall: true, hint: 'Drag to zoom, double-click to reset; arrow keys read values, + and − zoom.',
-      names: ['memory', 'floor', 'trend', 'RSS'],
-      colours: () => [colour('memory'), colour('floor'), colour('trend'), colour('faint')],
+      names: ['memory', 'floor', 'trend', 'RSS', 'with file pages'],
+      colours: () => [colour('memory'), colour('floor'), colour('trend'), colour('faint'), colour('faint')],
       rows: () => this.rows,
       tools: [toggle('From zero', 'fromZero'), this.run.line ? toggle('Show the line', 'lineShown') : null].filter(Boolean),
       range: (from, to) => this.range(from, to),
       options: () => ({
         underlayCallback: (canvas, area, graph) => this.underlay(canvas, area, graph),
         series: {
-          memory: {strokeWidth: 1.3}, floor: {strokeWidth: 2}, trend: {strokeWidth: 1.5, strokePattern: [6, 4]}, RSS: {strokeWidth: 1},
+          memory: {strokeWidth: 1.3}, floor: {strokeWidth: 2}, trend: {strokeWidth: 1.5, strokePattern: [6, 4]}, RSS: {strokeWidth: 1}, 'with file pages': {strokeWidth: .5},
         },
-        visibility: this.chart ? this.chart.graph.visibility() : [true, true, true, false],
+        visibility: this.chart ? this.chart.graph.visibility() : [true, true, true, false, false],
       }),
       describe: (row, at) => this.describe(row, at),
     });
@@ -123,6 +126,7 @@ class MemorySection {
       {index: 0, name: pss ? 'memory (PSS)' : 'memory (RSS)', key: 'var(--memory)'}, {index: 1, name: 'floor', key: 'var(--floor)'},
       {index: 2, name: 'fitted trend, 95 % band', key: 'var(--trend)'},
       ...(pss ? [{index: 3, name: 'sum of RSS', key: 'var(--faint)', off: true}] : []),
+      ...(this.files ? [{index: 4, name: 'file pages', key: 'var(--faint)', off: true}] : []),
       ...(this.run.line ? [{name: `the line, ${bytes(this.run.line)}`, key: 'var(--line)'}] : []),
       ...kinds.slice(0, 6).map(name => ({name, key: `var(--${phaseKey(name)})`})),
     ]));
@@ -139,7 +143,8 @@ class MemorySection {
 
   range(from, to) {
     const seen = this.rows.filter(row => row[0] >= from && row[0] <= to);
-    let [low, high] = extremes(seen.flatMap(row => this.chart && this.chart.graph.visibility()[3] ? [row[1], row[4]] : [row[1], row[2]]));
+    const shown = this.chart ? this.chart.graph.visibility() : [];
+    let [low, high] = extremes(seen.flatMap(row => [row[1], row[2], ...(shown[3] ? [row[4]] : []), ...(shown[4] ? [row[5]] : [])]));
     if (this.lineShown && this.run.line) high = Math.max(high, this.run.line), low = Math.min(low, this.run.line);
     return byteRange(low, high, this.fromZero);
   }
@@ -149,6 +154,7 @@ class MemorySection {
     const low = between(this.trend, row[0], 1), high = between(this.trend, row[0], 3);
     return [
       ['at', moment(row[0])], ['memory', exactBytes(row[1]), 'var(--memory)'],
+      row[5] === null ? null : ['file pages', bytes(row[5] - row[1], 4), 'var(--faint)'],
       row[2] === null ? null : ['floor', bytes(row[2], 4), 'var(--floor)'],
       row[3] === null ? null : ['trend', `${bytes(row[3], 4)} (${bytes(low, 4)} to ${bytes(high, 4)})`, 'var(--trend)'],
       this.steps[at] === null || this.steps[at] === undefined ? null : ['step', count(this.steps[at])], phase && phase[2] ? ['phase', phase[2]] : null,
@@ -173,6 +179,14 @@ class MemorySection {
       this.trend.forEach(([time, low], i) => i ? canvas.lineTo(x(time), y(low)) : canvas.moveTo(x(time), y(low)));
       for (const [time, , , high] of [...this.trend].reverse()) canvas.lineTo(x(time), y(high));
       canvas.fillStyle = faded('trend', .16);
+      canvas.fill();
+    }
+    if (graph.visibility()[4]) {
+      const rows = this.rows.filter(row => row[5] !== null);
+      canvas.beginPath();
+      rows.forEach(([time, value], i) => i ? canvas.lineTo(x(time), y(value)) : canvas.moveTo(x(time), y(value)));
+      for (const row of [...rows].reverse()) canvas.lineTo(x(row[0]), y(row[5]));
+      canvas.fillStyle = faded('faint', .3);
       canvas.fill();
     }
     canvas.font = '600 12px ' + getComputedStyle(document.body).fontFamily;

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Breaks the source in one place at a time and says which tests notice.
+
+usage: tests/mutants/run.py [NUMBER|WORD...]    all, or those of these numbers or with these words in their file
+
+Each mutant of mutants.py is applied to a copy of the tree in build-mutants, what it names is built and run, and the copy
+is made whole again. A mutant that no test notices is a missing test. Ends with code 1 if more than three survive.
+"""
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from mutants import MUTANTS
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build-mutants"
+TREE, BUILD = WORK / "tree", WORK / "build"
+CMAKE = "/usr/bin/cmake" if Path("/usr/bin/cmake").exists() else "cmake"
+MOST_SURVIVORS = 3
+SECONDS = 900  # a test that takes longer hangs, and is noticed
+
+
+def copy_tree():
+    """Writes only what changed, so that only that is compiled again."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    wanted = {name for name in names.decode().split("\0") if name and (ROOT / name).exists()}
+    for path in [path for path in TREE.rglob("*") if path.is_file()]:
+        if str(path.relative_to(TREE)) not in wanted:
+            path.unlink()
+    for name in wanted:
+        source, copy = ROOT / name, TREE / name
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, copy)
+
+
+def build(tests):
+    """The output of the compiler where it refuses, else nothing."""
+    targets = [f"{test}_test" for test in tests if "/" not in test]
+    if any("/" in test for test in tests):
+        targets += ["plimsoll", "fault_injector"]
+    done = subprocess.run([CMAKE, "--build", BUILD, "--target", *targets], capture_output=True, text=True)
+    return done.stdout[-2000:] if done.returncode else ""
+
+
+def passes(test):
+    """A room's tests by its name, an end-to-end test by its path below tests/ without its ending."""
+    if "/" in test:
+        path = next((TREE / "tests").glob(test + ".*"))
+        command = ["python3" if path.suffix == ".py" else "bash", path, BUILD / "plimsoll"]
+    else:
+        command = [BUILD / "tests" / f"{test}_test", "--gtest_brief=1", "--gtest_fail_fast"]
+    environment = os.environ | {"PLIMSOLL_BUILD": str(BUILD), "PLIMSOLL_SPECIMENS": str(BUILD / "specimens")}
+    with (WORK / "output").open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True,
+                                   cwd=WORK)
+        try:
+            return process.wait(SECONDS) in (0, 77)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return False
+
+
+def complaint():
+    lines = (WORK / "output").read_text(errors="replace").splitlines()
+    failed = [line for line in lines if line.startswith("[  FAILED  ]") and "." in line]
+    return (failed or [line for line in lines if line.strip()] or ["nothing was said"])[-1].strip()[:110]
+
+
+def apply(mutant):
+    path = TREE / "src" / mutant.file
+    whole = path.read_text()
+    if whole.count(mutant.before) != 1:
+        sys.exit(f"{mutant.file}: '{mutant.before}' occurs {whole.count(mutant.before)} times; expected once")
+    path.write_text(whole.replace(mutant.before, mutant.after))
+    return path, whole
+
+
+def try_mutant(mutant):
+    path, whole = apply(mutant)
+    try:
+        if refusal := build(mutant.tests):
+            sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
+        for test in mutant.tests:
+            if not passes(test):
+                return f"{test}: {complaint()}"
+        return None
+    finally:
+        path.write_text(whole)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="*")
+    which = parser.parse_args().which
+    chosen = [(number, mutant) for number, mutant in enumerate(MUTANTS, 1)
+              if not which or str(number) in which or any(not w.isdigit() and w in mutant.file for w in which)]
+    copy_tree()
+    subprocess.run([CMAKE, "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1",
+                    "-DPLIMSOLL_BY_ROOM=OFF"], check=True, stdout=subprocess.DEVNULL)
+    tests = sorted({test for _, mutant in chosen for test in mutant.tests})
+    if refusal := build(tests):
+        sys.exit(refusal)
+    for test in tests:
+        if not passes(test):
+            sys.exit(f"{test} fails without a mutant: {complaint()}")
+    survivors = []
+    for number, mutant in chosen:
+        began = time.monotonic()
+        noticed = try_mutant(mutant)
+        print(f"{number:2} {mutant.file}: {mutant.what}\n   {noticed or 'SURVIVED'} ({time.monotonic() - began:.0f} s)", flush=True)
+        if not noticed:
+            survivors.append(number)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed"
+          + (f"; survivors: {', '.join(map(str, survivors))}" if survivors else ""))
+    return 1 if len(survivors) > MOST_SURVIVORS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
