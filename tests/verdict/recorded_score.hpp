@@ -2,11 +2,13 @@
 #pragma once
 #include <string>
 
+#include "verdict/verdict.hpp"
+
 namespace plimsoll::verdict {
 
 struct RecordedOptions {
-  bool verbose = false;     // a line a run
-  bool final_only = false;  // without the replay of what was said while it ran
+  bool verbose = false;              // a line a run
+  bool final_only = false;           // without the replay of what was said while it ran
   double patience = usual_patience;  // seconds
 };
 
