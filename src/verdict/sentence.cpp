@@ -32,6 +32,13 @@ std::string spikes_clause(const Verdict& v) {
                      v.spikes.phase.empty() ? "" : " (" + v.spikes.phase + ")");
 }
 
+// For a verdict with a time to the limit.
+std::string arrival(const Verdict& v) {
+  if (*v.seconds_to_limit <= 0) return "is already above " + bytes(v.limit_bytes);
+  return fmt::format("reaches {} in {} at this rate", bytes(v.limit_bytes),
+                     format_duration(*v.seconds_to_limit));
+}
+
 }  // namespace
 
 std::string sentence(const Verdict& v, double start) {
@@ -48,10 +55,7 @@ std::string sentence(const Verdict& v, double start) {
         v.onset <= start ? "the start" : format_duration(v.onset - start) + " into the run",
         bytes(v.floor_start), bytes(v.floor_end));
     if (v.rate_per_step) out += fmt::format(", {} per {}", bytes(*v.rate_per_step), v.step_unit);
-    if (v.seconds_to_limit)
-      out += *v.seconds_to_limit > 0 ? fmt::format("; at this rate it reaches {} in {}", bytes(v.limit_bytes),
-                                                   format_duration(*v.seconds_to_limit))
-                                     : fmt::format("; it is already above {}", bytes(v.limit_bytes));
+    if (v.seconds_to_limit) out += "; it " + arrival(v);
     return out + "." + spikes_clause(v);
   }
   const Pace pace = pace_for(v.ruled_out_rate);
@@ -68,10 +72,7 @@ std::string sentence(const Verdict& v, double start) {
     const Pace grows = pace_for(v.rate);
     return fmt::format("Growing: the floor rises by {} {}, from {} to {}{}; {}, {}.",
                        bytes(v.rate * grows.seconds), grows.name, bytes(v.floor_start), bytes(v.floor_end),
-                       v.seconds_to_limit
-                           ? fmt::format(" and reaches {} in {} at this rate", bytes(v.limit_bytes),
-                                         format_duration(*v.seconds_to_limit))
-                           : "",
+                       v.seconds_to_limit ? " and " + arrival(v) : "",
                        v.may_end_with_epoch ? "it may end with the first epoch" : "it may stop",
                        v.needs_seconds > 0 ? "about " + format_duration(v.needs_seconds) + " more will tell"
                                            : "more time will tell") +
