@@ -1,5 +1,6 @@
 """The process tree of a real service, scaled down: a wrapper, a server with spikes, and twenty workers that share its pages. A
 slow leak in the server is attributed to the server, one in a worker to that worker; without a leak, no process is named."""
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from watching import *
@@ -25,7 +26,7 @@ def test_the_leaking_server_is_named():
     # 100,000 are kept a step. The rate is judged over time, so steps that come unevenly on a busy machine blur it.
     assert 65_000 < found["rate_bytes_per_step"] < 140_000, found
     text = runs["leak"].err.decode()
-    assert "wrapper" in text and "worker pool: 20 x" in text and "sharing 24" in text and ", stable" in text, text
+    assert "wrapper" in text and "worker pool: 20 x" in text and re.search(r"sharing 2[4-6]\b", text) and ", stable" in text, text
 
 
 def test_the_leaking_worker_is_named():
