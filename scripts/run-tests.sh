@@ -16,7 +16,7 @@ code=0
 (cd "$build" && $ctest --output-on-failure ${repeat[@]+"${repeat[@]}"} "$@") 2>&1 | tee "$log" || code=$?
 if [ "$retries" -gt 0 ]; then
   # A line of ctest: "12/34 Test #5: name .....***Failed  1.2 sec"; the summary at the end repeats what stayed broken.
-  retried=$(sed -nE 's/^ *[0-9]*\/?[0-9]* *Test +#[0-9]+: ([^ ]+) \.*\*+(Failed|Timeout|Exception).*/\1/p' "$log" | sort | uniq -c)
+  retried=$(sed -nE 's/^ *[0-9]*\/?[0-9]* *Test +#[0-9]+: ([^ ]+) \.*[A-Za-z ]*\*+(Failed|Timeout|Exception).*/\1/p' "$log" | sort | uniq -c)
   if [ -z "$retried" ]; then
     echo "No test was run again."
   else

@@ -40,10 +40,13 @@ void check_tables(sqlite3* database, const std::string& path) {
   for_each_table([&]<typename Row>() {
     using Of = Table<Row>;
     if (Of::later && !has_column(database, Of::name, "id")) return;
+    const auto require = [&](const char* column) {
+      if (!has_column(database, Of::name, column))
+        fail_input("[record] {} is not a run file: the table {} has no column '{}'", path, Of::name, column);
+    };
+    if (Of::numbering == Numbering::by_id) require("id");
     for_each_column<Row>([&](const auto& column) {
-      if (*column.constraint && !has_column(database, Of::name, column.name))
-        fail_input("[record] {} is not a run file: the table {} has no column '{}'", path, Of::name,
-                   column.name);
+      if (*column.constraint) require(column.name);
     });
   });
 }
