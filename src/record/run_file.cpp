@@ -39,15 +39,15 @@ void check_tables(sqlite3* database, const std::string& path) {
   if (stranger.done() != SQLITE_OK) fail_input("[record] {} is damaged: {}", path, sqlite3_errmsg(database));
   for_each_table([&]<typename Row>() {
     using Of = Table<Row>;
-    if (Of::later && !has_column(database, Of::name, "id")) return;
+    if (Of::later && !has_column(database, Of::name, nullptr)) return;
     const auto require = [&](const char* column) {
       if (!has_column(database, Of::name, column))
         fail_input("[record] {} is not a run file: the table {} has no column '{}'", path, Of::name, column);
     };
-    if (Of::numbering == Numbering::by_id) require("id");
     for_each_column<Row>([&](const auto& column) {
       if (*column.constraint) require(column.name);
     });
+    if (Of::numbering == Numbering::by_id) require("id");
   });
 }
 
