@@ -5,6 +5,8 @@ BUILD := build
 PROGRAM := $(BUILD)/plimsoll
 CMAKE := $(firstword $(wildcard /usr/bin/cmake) cmake)
 JOBS := $(shell nproc)
+# End-to-end tests mostly wait for the programs they watch.
+TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 FUZZ_SECONDS ?= 300
 # Compile the files of a room together: less than half the work when everything is compiled. OFF suits frequent edits.
 BY_ROOM ?= ON
@@ -51,7 +53,7 @@ all: build
 # A failed test is not run again unless RETRIES says so; then the last lines name every test that needed it.
 RETRIES ?= 0
 test: all
-	@RETRIES=$(RETRIES) bash scripts/run-tests.sh $(BUILD) -j $(JOBS)
+	@RETRIES=$(RETRIES) bash scripts/run-tests.sh $(BUILD) -j $(TEST_JOBS)
 
 # The whole suite under the address and undefined-behaviour sanitizers, then under the thread sanitizer.
 sanitize: deps

@@ -32,16 +32,6 @@ bool is_choice(std::string_view wanted, std::string_view value) {
 
 bool is_percentage(const OptionRow& row) { return std::string_view(row.name).ends_with("_percentage"); }
 
-// What base/units refuses, told with the place it came from.
-template <typename Parse>
-auto parsed(Parse parse, std::string_view text, std::string_view where) {
-  try {
-    return parse(text);
-  } catch (const InputError& e) {
-    fail_input("{}: {}", where, e.what());
-  }
-}
-
 bool read(const OptionRow&, int& value, std::string_view text, std::string_view) {
   return parse_number(text, value);
 }
@@ -50,7 +40,7 @@ bool read(const OptionRow&, uint64_t& value, std::string_view text, std::string_
 }
 bool read(const OptionRow& row, double& value, std::string_view text, std::string_view where) {
   if (row.is_time()) {
-    value = parsed(parse_duration, text, where);
+    value = parse_duration(text, where);
     return true;
   }
   // A percentage may be written with its sign.
@@ -67,7 +57,7 @@ bool read(const OptionRow&, std::string& value, std::string_view text, std::stri
 }
 bool read(const OptionRow&, std::optional<Size>& value, std::string_view text, std::string_view where) {
   value.reset();
-  if (!text.empty()) value = parsed(parse_size, text, where);
+  if (!text.empty()) value = parse_size(text, where);
   return true;
 }
 

@@ -30,9 +30,13 @@ std::pair<double, std::string_view> split(std::string_view text) {
   return {number, unit};
 }
 
+std::string before_value(std::string_view where) {
+  return where.empty() ? std::string() : fmt::format("{}: ", where);
+}
+
 }  // namespace
 
-Size parse_size(std::string_view text) {
+Size parse_size(std::string_view text, std::string_view where) {
   auto [number, unit] = split(text);
   if (number >= 0 && unit == "%" && number <= 100)
     return {.bytes = 0, .share = number / 100, .is_share = true};
@@ -40,7 +44,7 @@ Size parse_size(std::string_view text) {
     for (const Unit& u : size_units)
       if (unit == u.name && number * u.factor < 9.2e18)
         return {.bytes = static_cast<uint64_t>(std::llround(number * u.factor))};
-  fail_input("'{}' is not a size; write it like 512MB, 1.5GiB or 80%", text);
+  fail_input("{}'{}' is not a size; write it like 512MB, 1.5GiB or 80%", before_value(where), text);
 }
 
 std::string format_size(const Size& size) {
@@ -52,19 +56,20 @@ std::string format_size(const Size& size) {
   return fmt::format("{}", size.bytes);
 }
 
-uint64_t parse_bytes(std::string_view text) {
-  Size size = parse_size(text);
+uint64_t parse_bytes(std::string_view text, std::string_view where) {
+  Size size = parse_size(text, where);
   if (size.is_share)
-    fail_input("'{}' is a percentage where a size is needed; write it like 512MB or 1.5GiB", text);
+    fail_input("{}'{}' is a percentage where a size is needed; write it like 512MB or 1.5GiB",
+               before_value(where), text);
   return size.bytes;
 }
 
-double parse_duration(std::string_view text) {
+double parse_duration(std::string_view text, std::string_view where) {
   auto [number, unit] = split(text);
   if (number >= 0)
     for (const Unit& u : time_units)
       if (unit == u.name) return number * u.factor;
-  fail_input("'{}' is not a duration; write it like 500ms, 2s, 5m or 1h", text);
+  fail_input("{}'{}' is not a duration; write it like 500ms, 2s, 5m or 1h", before_value(where), text);
 }
 
 std::string format_bytes(uint64_t bytes) {

@@ -19,14 +19,14 @@ struct Size {
 };
 
 // B, kB/KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB of 1024; a bare number is bytes. InputError
-// otherwise.
-Size parse_size(std::string_view text);
+// otherwise, which begins with `where` (the name of an option) if there is one.
+Size parse_size(std::string_view text, std::string_view where = {});
 // As parse_size reads it, exactly: 2GB, 512MiB, 1234567, 80%.
 std::string format_size(const Size& size);
 // `parse_size` that refuses a percentage.
-uint64_t parse_bytes(std::string_view text);
+uint64_t parse_bytes(std::string_view text, std::string_view where = {});
 // ms, s, m, h, d; a bare number is seconds. InputError otherwise. Returns seconds.
-double parse_duration(std::string_view text);
+double parse_duration(std::string_view text, std::string_view where = {});
 
 std::string format_bytes(uint64_t bytes);     // 13.1 MB
 std::string format_duration(double seconds);  // 1h 04m, 3m 20s, 4.2s

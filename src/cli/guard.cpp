@@ -28,11 +28,11 @@ void run(Text& text) {
   if (!text.limit.empty()) {
     if (text.sources.command_line.contains("max_memory"))
       fail_input("--limit and --max-memory are the same line; give only one of them");
-    (void)parse_size(text.limit);  // so that a bad one is not refused as --max-memory
+    (void)parse_size(text.limit, "--limit");  // so that a bad one is not refused as --max-memory
     text.sources.command_line["max_memory"] = text.limit;
   }
   options.policy = guard::resolve_policy(text.sources);
-  options.grace = parse_duration(text.grace);
+  options.grace = parse_duration(text.grace, "--grace");
   exit_code = watch::guard_tree(options);
 }
 

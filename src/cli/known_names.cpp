@@ -1,5 +1,7 @@
 #include "cli/known_names.hpp"
 
+#include <algorithm>
+
 namespace plimsoll::cli {
 namespace {
 
@@ -77,6 +79,13 @@ std::string counterpart(std::string_view foreign) {
   for (const Name& name : counterparts)
     if (foreign == name.foreign) return name.ours;
   return {};
+}
+
+std::vector<std::string> foreign_names(const std::vector<std::string>& ours) {
+  std::vector<std::string> names;
+  for (const Name& name : counterparts)
+    if (std::find(ours.begin(), ours.end(), name.ours) != ours.end()) names.emplace_back(name.foreign);
+  return names;
 }
 
 std::string advice_on(std::string_view foreign) {

@@ -72,7 +72,9 @@ class Reading {
     std::vector<std::string> known = {"--help"};
     for (const Option& option : options_.all())
       if (!option.is_positional()) known.push_back(option.name);
-    if (const std::string likely = likely_meant(dashed, known); !likely.empty())
+    std::string likely = likely_meant(dashed, known);
+    if (likely.empty()) likely = likely_meant(dashed, foreign_names(known));
+    if (!likely.empty())
       fail_input("unknown option '{}'; did you mean '{}'? See `{} --help`", name, likely, command_);
     if (options_.runs_a_program())
       refuse("unknown option '{}'; options of the program itself go after `--`", name);
@@ -114,7 +116,7 @@ class Reading {
     if (given_.contains(&option)) return;
     if (!option.environment.empty())
       if (const char* value = std::getenv(option.environment.c_str())) option.set(value);
-    if (option.required) refuse("{} is missing", option.wanted);
+    if (option.required) refuse("{} is missing: {}", option.wanted, option.help);
   }
 
   const Options& options_;

@@ -53,8 +53,8 @@ void print_census(const Census& census, const WatchText& text) {
   watch::CensusOptions options{
       .pid = text.options.pid, .json = text.options.json, .roots = text.options.roots};
   if (options.pid <= 0) fail_input("--census needs --pid P, the process to ask");
-  options.budget = parse_duration(census.budget);
-  if (!text.duration.empty()) options.patience = parse_duration(text.duration);
+  options.budget = parse_duration(census.budget, "--budget");
+  if (!text.duration.empty()) options.patience = parse_duration(text.duration, "--for");
   const std::string answer = watch::ask_census(options);
   std::fputs(answer.c_str(), stdout);
 }

@@ -41,7 +41,7 @@ std::shared_ptr<WatchText> add_watch_flags(Options& flags) {
 }
 
 uint64_t parse_sampling_rate(const std::string& text) {
-  const uint64_t rate = parse_bytes(text);
+  const uint64_t rate = parse_bytes(text, "--rate");
   if (rate < 1024) fail_input("--rate {} is too fine; give at least 1KiB", text);
   return rate;
 }
@@ -53,12 +53,12 @@ void run_watch(WatchText& text) {
     fail_input("give exactly one of: a command after --, --pid P, --find-training; see `plimsoll {} --help`",
                options.profile.on ? "profile" : "watch");
   if (options.pid < 0) fail_input("--pid {} is not a process; give a positive number", options.pid);
-  options.interval = parse_duration(text.interval);
+  options.interval = parse_duration(text.interval, "--interval");
   if (options.interval < 0.01) fail_input("--interval {} is too short; give at least 10ms", text.interval);
-  if (!text.duration.empty()) options.duration = parse_duration(text.duration);
+  if (!text.duration.empty()) options.duration = parse_duration(text.duration, "--for");
   if (!text.duration.empty() && options.duration <= 0)
     fail_input("--for {} is no time at all; write it like 10m", text.duration);
-  if (!text.limit.empty()) options.limit = parse_size(text.limit);
+  if (!text.limit.empty()) options.limit = parse_size(text.limit, "--limit");
   if (!options.socket.empty() && !options.command.empty())
     fail_input("--socket is for --pid: a launched program finds its socket in PLIMSOLL_SOCKET");
   options.until_command = text.until == "command";

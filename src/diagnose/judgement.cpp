@@ -94,6 +94,8 @@ std::string named(const verdict::Culprit& culprit, size_t members) {
 std::string advice(const Judgement& judgement) {
   const verdict::Verdict& v = judgement.verdict;
   if (v.kind == verdict::Kind::no_leak) return "";
+  if (v.kind == verdict::Kind::undecided && v.needs_seconds < 0.1)
+    return "watch a longer run, or take samples more often with --interval";
   if (v.kind == verdict::Kind::undecided)
     return v.growing ? fmt::format(
                            "watch for {} more; if it has not stopped by then, profile it with `plimsoll "

@@ -69,7 +69,7 @@ void validate(const Settings& s) {
     fail_input("selective_loss: it goes with rows for fine-tuning; give --model DIR and --data FILE.jsonl");
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
-  if (!s.memory.empty()) parse_size(s.memory);
+  if (!s.memory.empty()) parse_size(s.memory, "memory");
   if (s.micro_batch > 0 && s.batch % s.micro_batch)
     fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out",
                s.micro_batch, s.batch);

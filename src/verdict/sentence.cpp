@@ -45,7 +45,7 @@ std::string sentence(const Verdict& v, double start) {
   if (v.samples < 20)
     return fmt::format("Undecided: {} usable sample{} too few; {} more would do.", v.samples,
                        v.samples == 1 ? " is" : "s are",
-                       v.needs_seconds > 0 ? "about " + format_duration(v.needs_seconds) : "some 40");
+                       v.needs_seconds >= 0.1 ? "about " + format_duration(v.needs_seconds) : "some 40");
   if (v.kind == Kind::leak) {
     const Pace pace = pace_for(v.rate);
     std::string out = fmt::format(

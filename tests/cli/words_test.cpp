@@ -51,6 +51,13 @@ TEST(Words, SuggestsWhatWasLikelyMeantAndNothingElse) {
   expect_refused("trian", "did you mean 'train'?");
   expect_refused("config --iteratons 3", "did you mean '--iterations'?");
   expect_refused("config --iter 3", "did you mean '--iterations'?");
+  expect_refused("config --learning-rat 3", "did you mean '--learning-rate'?");
+  expect_refused("watch --max-new-tok 3 -- true", "options of the program itself go after `--`");
+  expect_refused("guard --limit 3XB -- true", "--limit: '3XB' is not a size");
+  expect_refused("guard --grace soon -- true", "--grace: 'soon' is not a duration");
+  expect_refused("watch --interval 3q -- true", "--interval: '3q' is not a duration");
+  expect_refused("profile --rate 3q -- true", "--rate: '3q' is not a size");
+  expect_refused("data", "check is missing: ");
   expect_refused("config --epochs 3", "give --iterations");
   expect_refused("watch --pid abc", "--pid: 'abc' is not a whole number");
   expect_refused("watch --pid 99999999999", "--pid: '99999999999' is too large");

@@ -1,4 +1,5 @@
 """plimsoll profile --pid: attaching says what it can and harms nothing, however often and whatever the program is."""
+import contextlib
 import os
 import shutil
 import signal
@@ -191,60 +192,53 @@ while True:
 """
 
 
-def leaking(folder, dormant):
-    path = os.path.join(folder, "leak.py")
-    with open(path, "w") as file:
-        file.write(LEAK)
-    return path, start([sys.executable, path], dormant)
+@contextlib.contextmanager
+def leaking(dormant):
+    """The path of a leaking script and its process, which ends with the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "leak.py")
+        with open(path, "w") as file:
+            file.write(LEAK)
+        process = start([sys.executable, path], dormant)
+        try:
+            yield path, process
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_a_sleeping_library_names_the_line():
-    with tempfile.TemporaryDirectory() as folder:
-        path, process = leaking(folder, True)
-        try:
-            for _ in range(2):  # the second watcher finds it asleep again
-                result = attach(process.pid, "--for", "6s", "--interval", "100ms", "--rate", "64KiB")
-                site = result.json["sites"][0]
-                assert (site["file"], site["line"], site["function"]) == (path, 5, "grow"), site
-                assert result.json["answer"] == "leak" and result.json["attached"]["way"] == "preload", result.json
-                assert b"woke the preloaded library in 1 process" in result.err, result.err.decode()
-        finally:
-            process.kill()
-            process.wait()
+    with leaking(True) as (path, process):
+        for _ in range(2):  # the second watcher finds it asleep again
+            result = attach(process.pid, "--for", "6s", "--interval", "100ms", "--rate", "64KiB")
+            site = result.json["sites"][0]
+            assert (site["file"], site["line"], site["function"]) == (path, 5, "grow"), site
+            assert result.json["answer"] == "leak" and result.json["attached"]["way"] == "preload", result.json
+            assert b"woke the preloaded library in 1 process" in result.err, result.err.decode()
 
 
 def test_after_a_watcher_was_killed_another_one_can_attach():
-    with tempfile.TemporaryDirectory() as folder:
-        path, process = leaking(folder, True)
-        try:
-            first = subprocess.Popen([PLIMSOLL, "profile", "--pid", str(process.pid), "--quiet", "--interval", "100ms"],
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(1)
-            first.send_signal(signal.SIGKILL)
-            first.wait()
-            result = attach(process.pid, "--for", "4s", "--interval", "100ms", "--rate", "64KiB")
-            assert (result.json["sites"][0]["file"], result.json["sites"][0]["line"]) == (path, 5), result.json["sites"][:2]
-        finally:
-            process.kill()
-            process.wait()
+    with leaking(True) as (path, process):
+        first = subprocess.Popen([PLIMSOLL, "profile", "--pid", str(process.pid), "--quiet", "--interval", "100ms"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        result = attach(process.pid, "--for", "4s", "--interval", "100ms", "--rate", "64KiB")
+        assert (result.json["sites"][0]["file"], result.json["sites"][0]["line"]) == (path, 5), result.json["sites"][:2]
 
 
 def test_from_outside_nothing_is_claimed():
-    with tempfile.TemporaryDirectory() as folder:
-        path, process = leaking(folder, False)
-        try:
-            result = attach(process.pid, "--for", "4s", "--interval", "100ms")
-            attached = result.json["attached"]
-            assert attached["way"] == "outside" and result.json["sites"] == [], result.json
-            assert result.json["answer"] in ("leak", "undecided"), result.json["answer"]
-            grown = {mapping["kind"]: mapping["grown_bytes"] for mapping in attached["mappings"]}
-            assert grown["heap and other anonymous memory"] > 5e6, grown
-            assert {line["file"] for line in attached["running"]} == {path}, attached["running"]
-            assert {line["line"] for line in attached["running"]} <= {5, 8, 9}, attached["running"]
-            assert b"nothing was put into it" in result.err, result.err.decode()
-        finally:
-            process.kill()
-            process.wait()
+    with leaking(False) as (path, process):
+        result = attach(process.pid, "--for", "4s", "--interval", "100ms")
+        attached = result.json["attached"]
+        assert attached["way"] == "outside" and result.json["sites"] == [], result.json
+        assert result.json["answer"] in ("leak", "undecided"), result.json["answer"]
+        grown = {mapping["kind"]: mapping["grown_bytes"] for mapping in attached["mappings"]}
+        assert grown["heap and other anonymous memory"] > 5e6, grown
+        assert {line["file"] for line in attached["running"]} == {path}, attached["running"]
+        assert {line["line"] for line in attached["running"]} <= {5, 8, 9}, attached["running"]
+        assert b"nothing was put into it" in result.err, result.err.decode()
 
 
 run_all(dict(globals()))

@@ -42,6 +42,39 @@ def test_json_has_the_documented_keys():
     assert watch("--json", "--all", "--quiet", "--interval", "50ms", "--", "sleep", "0.5").json["processes"][0]["name"] == "sleep"
 
 
+def test_a_run_too_short_to_judge_is_not_asked_to_go_on_for_no_time():
+    told = watch("--", "true").err.decode()
+    assert "next: watch a longer run" in told and "0.0s more" not in told, told
+
+
+def test_pages_of_files_are_recorded_beside_what_the_program_owns():
+    """A mapped file that was read belongs to the file band, not to the program's own memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, record = os.path.join(folder, "data"), os.path.join(folder, "run.db")
+        with open(data, "wb") as file:
+            file.write(b"x" * 40_000_000)
+        watch("--quiet", "--interval", "50ms", "--out", record, "--", *python(f"""
+            import mmap, time
+            with open({data!r}, "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            time.sleep(0.5)
+            assert sum(mapped[::4096]) > 0
+            time.sleep(1)
+        """))
+        shown = json.loads(subprocess.run([PLIMSOLL, "report", record, "--format", "json"], capture_output=True, check=True).stdout)
+    rows = [dict(zip(shown["memory"]["columns"], row)) for row in shown["memory"]["rows"]]
+    assert max(row["file"] for row in rows) - min(row["file"] for row in rows) > 38_000_000, rows
+    assert max(row["bytes"] for row in rows) < 38_000_000, rows
+
+
+def test_without_a_limit_the_line_is_what_can_be_reached():
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in file}
+    result = watch("--json", "--quiet", "--interval", "50ms", "--", "sleep", "0.5")
+    # Available memory moves while neighbours work; the whole of the machine is never available.
+    assert 0 < result.json["limit_bytes"] < (kilobytes["MemAvailable"] + kilobytes["MemTotal"]) * 500, result.json
+
+
 LEAK = """
     import os, socket, time
     kept = []

@@ -29,7 +29,8 @@ TEST(Family, AnUnknownOneIsRefusedByName) {
     make_model(graph, {.family = "gtp2"});
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()), "model family 'gtp2' is unknown; use one of gpt2, llama, qwen2, qwen3, grouped");
+    EXPECT_EQ(std::string(error.what()),
+              "model family 'gtp2' is unknown; use one of gpt2, llama, qwen2, qwen3, grouped");
   }
 }
 
@@ -53,22 +54,7 @@ TEST(Family, LearnsAFixedBatchOnEveryInstructionSet) {
   }
 }
 
-TEST(Family, RecomputingChangesNoBitAndTakesLessMemory) {
-  ProgramOptions options = grouped();
-  Session kept(options);
-  uint64_t before = kept.plan.total;
-  std::vector<float> losses;
-  for (uint64_t i = 0; i < 4; ++i) losses.push_back(kept.step(i));
-  for (Recompute choice : {Recompute::cheap, Recompute::blocks}) {
-    options.recompute = choice;
-    Session again(options);
-    EXPECT_EQ(find_overlap(*again.program.graph, again.plan), "");
-    EXPECT_LT(again.plan.total, before);
-    before = again.plan.total;
-    for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(again.step(i), losses[i]);
-    for (const Parameter& p : kept.program.trained) EXPECT_EQ(kept.values(p.id), again.values(p.id));
-  }
-}
+TEST(Family, RecomputingChangesNoBitAndTakesLessMemory) { expect_recomputing_changes_no_bit(grouped()); }
 
 TEST(Family, LanesThreadsAndChunksOfTheLossAddUp) {
   ProgramOptions cut = grouped();

@@ -69,20 +69,7 @@ TEST_P(LlamaFamily, LearnsAFixedBatchOnEveryInstructionSet) {
 }
 
 TEST_P(LlamaFamily, RecomputingChangesNoBitAndTakesLessMemory) {
-  ProgramOptions options = options_of(GetParam());
-  Session kept(options);
-  uint64_t before = kept.plan.total;
-  std::vector<float> losses;
-  for (uint64_t i = 0; i < 4; ++i) losses.push_back(kept.step(i));
-  for (Recompute choice : {Recompute::cheap, Recompute::blocks}) {
-    options.recompute = choice;
-    Session again(options);
-    EXPECT_EQ(find_overlap(*again.program.graph, again.plan), "");
-    EXPECT_LT(again.plan.total, before);
-    before = again.plan.total;
-    for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(again.step(i), losses[i]);
-    for (const Parameter& p : kept.program.trained) EXPECT_EQ(kept.values(p.id), again.values(p.id));
-  }
+  expect_recomputing_changes_no_bit(options_of(GetParam()));
 }
 
 TEST_P(LlamaFamily, SharingMemoryChangesNoBitAndThePlanIsWithinTwoPercentOfItsBound) {

@@ -78,6 +78,23 @@ struct Session {
   std::unique_ptr<Executor> executor;
 };
 
+// Each further choice of recomputation takes less memory and changes no bit of the losses or of what is trained.
+inline void expect_recomputing_changes_no_bit(ProgramOptions options) {
+  Session kept(options);
+  uint64_t before = kept.plan.total;
+  std::vector<float> losses;
+  for (uint64_t i = 0; i < 4; ++i) losses.push_back(kept.step(i));
+  for (Recompute choice : {Recompute::cheap, Recompute::blocks}) {
+    options.recompute = choice;
+    Session again(options);
+    EXPECT_EQ(find_overlap(*again.program.graph, again.plan), "");
+    EXPECT_LT(again.plan.total, before);
+    before = again.plan.total;
+    for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(again.step(i), losses[i]);
+    for (const Parameter& p : kept.program.trained) EXPECT_EQ(kept.values(p.id), again.values(p.id));
+  }
+}
+
 // The losses of a window token by token through the cached list are those of an evaluation pass over it.
 inline void expect_generation_agrees_with_evaluation(Session& s) {
   const int64_t T = s.program.model->spec().context, V = s.program.model->spec().vocab;
