@@ -54,7 +54,9 @@ TEST(Family, LearnsAFixedBatchOnEveryInstructionSet) {
   }
 }
 
-TEST(Family, RecomputingChangesNoBitAndTakesLessMemory) { expect_recomputing_changes_no_bit(grouped()); }
+TEST(Family, RecomputingChangesNoBitAndTakesLessMemory) {
+  testing_support::expect_recomputing_changes_no_bit(grouped());
+}
 
 TEST(Family, LanesThreadsAndChunksOfTheLossAddUp) {
   ProgramOptions cut = grouped();

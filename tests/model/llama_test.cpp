@@ -69,7 +69,7 @@ TEST_P(LlamaFamily, LearnsAFixedBatchOnEveryInstructionSet) {
 }
 
 TEST_P(LlamaFamily, RecomputingChangesNoBitAndTakesLessMemory) {
-  expect_recomputing_changes_no_bit(options_of(GetParam()));
+  testing_support::expect_recomputing_changes_no_bit(options_of(GetParam()));
 }
 
 TEST_P(LlamaFamily, SharingMemoryChangesNoBitAndThePlanIsWithinTwoPercentOfItsBound) {
