@@ -76,7 +76,7 @@ TEST_F(EventFiles, HoldsTextAndShortensItBetweenCharacters) {
   EXPECT_NE(found[1].find("short"), std::string::npos);
   EXPECT_NE(found[1].find("text"), std::string::npos);
   EXPECT_NE(found[2].find(std::string(EventFile::longest_text - 1, 'a')), std::string::npos);
-  EXPECT_EQ(found[2].find('\xc3'), std::string::npos);
+  EXPECT_EQ(found[2].substr(9).find('\xc3'), std::string::npos);  // behind the time, which is any bytes
 }
 
 TEST_F(EventFiles, AResumedRunBeginsAnotherFile) {
