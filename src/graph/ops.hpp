@@ -63,6 +63,11 @@ struct CrossEntropyOptions {
   bool targets = false;  // input 1 is targets, not tokens
 };
 OpPointer cross_entropy(CrossEntropyOptions options);
+// x [N, C], targets [B, T] i32 -> y [N, C]: the rows whose target counts, in order, then zeros; order [1 + N] i32: how many
+// they are, and which; targets [1, N] i32: theirs, then -1.
+OpPointer counted_rows();
+// y [N] or [N, C], order -> x: the rows back at their places, zeros at the others.
+OpPointer spread_rows();
 // losses [N], weights [N]? -> loss [1]: sum times scale, added up over micro-batches; with weights also the
 // sum without them [1]
 OpPointer loss_sum(float scale, bool weighted = false);

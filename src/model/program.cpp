@@ -10,8 +10,9 @@ namespace plimsoll {
 namespace {
 
 int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
-  return options.loss_rows > 0 ? std::min(options.loss_rows, rows)
-                               : fast_loss_rows(rows, options.model.vocab);
+  return options.loss_rows > 0   ? std::min(options.loss_rows, rows)
+         : options.few_loss_rows ? few_loss_rows(rows, options.model.vocab)
+                                 : fast_loss_rows(rows, options.model.vocab);
 }
 
 HeadLogits head_of(List& list, const Model& model) {

@@ -23,8 +23,9 @@ struct ProgramOptions {
   // loss_scale says how many of a step do.
   bool packed = false;
   ops::AdamWOptions adamw;
-  float clip = 0;         // 0: none
-  int64_t loss_rows = 0;  // rows of logits held at once; 0: automatic
+  float clip = 0;              // 0: none
+  int64_t loss_rows = 0;       // rows of logits held at once; 0: automatic
+  bool few_loss_rows = false;  // automatic: memory counts more than the last percent of time
   Recompute recompute = Recompute::nothing;
   int recompute_blocks = -1;  // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
