@@ -77,8 +77,9 @@ OpPointer sum_squares();
 OpPointer clip(float limit);  // partials [p] -> factor and norm [2]
 struct AdamWOptions {
   float beta1 = .9f, beta2 = .999f, epsilon = 1e-8f, weight_decay = 0;
+  bool eight_bit = false;  // moments are u8 codes with a scale for each block (kernels/optimizer.hpp)
 };
-// gradient [n], factor [2]? -> parameter, m, v (updated in place)
+// gradient [n], factor [2]? -> parameter, m, v, and with eight bits the scales of m and of v (updated in place)
 OpPointer adamw(AdamWOptions options, bool clipped);
 
 // What the lanes of the loop hand on, added up in the order of the lanes into the first one's copy: the first node after

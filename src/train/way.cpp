@@ -81,7 +81,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.weighted = s.distrust_lambda > 0;
   o.packed = s.has_labels();
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
-             static_cast<float>(s.weight_decay)};
+             static_cast<float>(s.weight_decay), s.optimizer == "adamw_8bit"};
   o.clip = static_cast<float>(s.clip);
   o.evaluate_batch = o.batch;
   return o;
