@@ -1,7 +1,7 @@
 """Fine-tuning on rows: packing does not change the loss, killed runs end with the same bytes, selective loss begins where it is told to."""
 import random
 
-from harness import LONG, SOURCE, Running, Temporary, checkpoints, environment, json, os, run, same_checkpoint, shutil, signal, subprocess, time
+from harness import LONG, SANITIZED, SOURCE, Running, Temporary, checkpoints, environment, json, os, run, same_checkpoint, shutil, signal, subprocess, time
 from tiny_model import make_model
 
 STEPS = 1200
@@ -96,6 +96,20 @@ def check_chat(folder):
     assert whole.startswith(asked + said["text"]), (whole, said)
 
 
+def check_memory(folder):
+    """Rows of 12 MB, as many tokens: they are no memory of the process."""
+    draw = random.Random(4)
+    with open(folder / "many.jsonl", "w") as file:
+        for _ in range(24_000):
+            file.write(chat("q" * draw.randint(0, 400), "a" * draw.randint(1, 400)))
+    peaks = [run(folder, "train", "--model", "model", "--data", data, "--context", 256, "--iterations", 3, "--lora-rank", 4, "--threads", 1, "--out",
+                 f"peak-{data}", "--json").json()["peak_rss_bytes"] for data in ("rows.jsonl", "many.jsonl")]
+    size = (folder / "many.jsonl").stat().st_size
+    if not SANITIZED:
+        assert peaks[1] - peaks[0] < 8_000_000 < size, (peaks, size)
+    print(f"{size / 1e6:.1f} MB of rows: a peak of {peaks[1] / 1e6:.1f} MB, of {peaks[0] / 1e6:.1f} MB with few")
+
+
 def check_refusals(folder):
     def refused(words, *arguments):
         done = run(folder, *arguments, expect=2)
@@ -131,6 +145,7 @@ def main():
         assert "1 rows have nothing to learn" in told.out + told.err, told
         check_chat(folder)
         check_selective(folder)
+        check_memory(folder)
         check_refusals(folder)
 
 
