@@ -2,8 +2,10 @@
 """Fine-tuning at the exact shapes of published models, with random weights: memory lines, and speed beside transformers + peft.
 
     python3 bench/finetune.py make smollm2-135m FOLDER           # writes FOLDER/smollm2-135m, bf16
-    python3 bench/finetune.py lines PROGRAM FOLDER               # each line in a control group of that size (version 1, as root)
-    python3 bench/finetune.py speed PROGRAM FOLDER               # alternating with peft; needs torch, transformers, peft
+    python3 bench/finetune.py lines PROGRAM FOLDER               # each line in a control group of that size (version 1, as root); 7 minutes
+    python3 bench/finetune.py speed PROGRAM FOLDER               # alternating with peft; needs torch, transformers, peft; 7 minutes
+
+PROGRAM is the plimsoll to measure, FOLDER where models are or will be made (5 GB). Times are of an idle 2-core machine.
 
 Nothing is downloaded. `make` needs numpy. The quieter the machine, the more its times mean.
 """
@@ -24,11 +26,31 @@ SHAPES = {
     "qwen2.5-0.5b": (896, 4864, 24, 14, 2, 64, 151936, True),
     "llama-3.2-1b": (2048, 8192, 16, 32, 8, 64, 128256, False),
 }
-LINES = [("smollm2-135m", 512, 350_000_000), ("qwen2.5-0.5b", 512, 700_000_000), ("llama-3.2-1b", 512, 1_000_000_000),
-         ("llama-3.2-1b", 2048, 1_600_000_000)]
+# model, context, bytes, steps
+LINES = [("smollm2-135m", 512, 350_000_000, 4), ("qwen2.5-0.5b", 512, 700_000_000, 3), ("llama-3.2-1b", 512, 1_000_000_000, 2),
+         ("llama-3.2-1b", 2048, 1_600_000_000, 1)]
+FREE = [("smollm2-135m", 512, 4), ("llama-3.2-1b", 512, 1)]
+
+
+def gpt2_tensors(dim=768, layers=12, vocabulary=50257, positions=1024):
+    yield "transformer.wte.weight", (vocabulary, dim)
+    yield "transformer.wpe.weight", (positions, dim)
+    for layer in range(layers):
+        h = f"transformer.h.{layer}."
+        for norm in ("ln_1", "ln_2"):
+            yield f"{h}{norm}.weight", (dim,)
+            yield f"{h}{norm}.bias", (dim,)
+        for part, rows, columns in (("attn.c_attn", dim, 3 * dim), ("attn.c_proj", dim, dim), ("mlp.c_fc", dim, 4 * dim), ("mlp.c_proj", 4 * dim, dim)):
+            yield f"{h}{part}.weight", (rows, columns)
+            yield f"{h}{part}.bias", (columns,)
+    yield "transformer.ln_f.weight", (dim,)
+    yield "transformer.ln_f.bias", (dim,)
 
 
 def tensors(name):
+    if name == "gpt2":
+        yield from gpt2_tensors()
+        return
     dim, ff, layers, heads, kv, size, vocabulary, bias = SHAPES[name]
     yield "model.embed_tokens.weight", (vocabulary, dim)
     for layer in range(layers):
@@ -46,21 +68,37 @@ def tensors(name):
     yield "model.norm.weight", (dim,)
 
 
-def make(name, folder):
-    """A model of that shape in bf16: matrices are noise, gains one, biases zero."""
-    import numpy
+def needed(name, models):
+    """The folder of the model, made if it is not there."""
+    folder = pathlib.Path(models) / name
+    if not folder.exists():
+        make(name, models)
+    return folder
+
+
+def config(name):
+    if name == "gpt2":
+        return {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+                "vocab_size": 50257, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": True,
+                "torch_dtype": "float32"}
     dim, ff, layers, heads, kv, size, vocabulary, bias = SHAPES[name]
+    return {"architectures": ["Qwen2ForCausalLM" if bias else "LlamaForCausalLM"], "model_type": "qwen2" if bias else "llama",
+            "hidden_size": dim, "intermediate_size": ff, "num_hidden_layers": layers, "num_attention_heads": heads,
+            "num_key_value_heads": kv, "vocab_size": vocabulary, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5,
+            "rope_theta": 1e5, "hidden_act": "silu", "tie_word_embeddings": True, "torch_dtype": "bfloat16"}
+
+
+def make(name, folder):
+    """A model of that shape, GPT-2 in f32 and the others in bf16: matrices are noise, gains one, biases zero."""
+    import numpy
     out = pathlib.Path(folder) / name
     out.mkdir(parents=True, exist_ok=True)
-    config = {"architectures": ["Qwen2ForCausalLM" if bias else "LlamaForCausalLM"], "model_type": "qwen2" if bias else "llama",
-              "hidden_size": dim, "intermediate_size": ff, "num_hidden_layers": layers, "num_attention_heads": heads,
-              "num_key_value_heads": kv, "vocab_size": vocabulary, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5,
-              "rope_theta": 1e5, "hidden_act": "silu", "tie_word_embeddings": True, "torch_dtype": "bfloat16"}
-    (out / "config.json").write_text(json.dumps(config))
+    (out / "config.json").write_text(json.dumps(config(name)))
+    wide = name == "gpt2"
     header, offset = {}, 0
     for tensor, shape in tensors(name):
-        end = offset + 2 * int(numpy.prod(shape))
-        header[tensor] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, end]}
+        end = offset + (4 if wide else 2) * int(numpy.prod(shape))
+        header[tensor] = {"dtype": "F32" if wide else "BF16", "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text, random = json.dumps(header).encode(), numpy.random.default_rng(1)
     with open(out / "model.safetensors", "wb") as file:
@@ -73,91 +111,121 @@ def make(name, folder):
                     values = random.standard_normal(count, dtype=numpy.float32) * numpy.float32(0.02)
                 else:
                     values = numpy.full(count, 0 if tensor.endswith("bias") else 1, numpy.float32)
-                file.write((values.view(numpy.uint32) >> 16).astype(numpy.uint16).tobytes())
+                file.write((values if wide else (values.view(numpy.uint32) >> 16).astype(numpy.uint16)).tobytes())
                 left -= count
     print(out, offset, "bytes of weights")
 
 
-def train_arguments(program, model, context, iterations, folder, *more):
-    text = folder / "text.txt"
-    text.write_bytes(bytes(97 + i * i % 26 for i in range(12 * (context + 1))))
-    out = folder / f"run-{time.monotonic_ns()}"
-    return [program, "train", "--model", model, "--tokenizer", "bytes", "--data", text, "--lora-rank", 16, "--context", context,
-            "--iterations", iterations, "--eval-every", 0, "--checkpoint-every", 0, "--out", out, "--json", *more]
+def train(program, model, context, steps, *more, group=None):
+    """What a short run says: its JSON with the median seconds of its steps, or its last error line."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, metrics = pathlib.Path(folder) / "text.txt", pathlib.Path(folder) / "metrics.jsonl"
+        text.write_bytes(bytes(97 + i * i % 26 for i in range(12 * (context + 1))))
+        arguments = [program, "train", "--model", model, "--tokenizer", "bytes", "--data", text, "--context", context, "--iterations", steps,
+                     "--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 0, "--log-every", 1, "--metrics", metrics,
+                     "--out", pathlib.Path(folder) / "run", "--json", *more]
+        enter = f"echo $$ > {group}/cgroup.procs && exec \"$@\"" if group else "exec \"$@\""
+        done = subprocess.run(["bash", "-c", enter, "bash", *map(str, arguments)], capture_output=True, text=True)
+        if done.returncode:
+            return None, done.stderr.strip().splitlines()[-1]
+        result = json.loads(done.stdout)
+        # The first step is the slowest: everything happens for the first time.
+        result["step_seconds"] = result["seconds"] / steps
+        return result, next((line for line in done.stderr.splitlines() if line.startswith("note:")), "")
+
+
+def in_group(limit, body):
+    """body(group) in a control group of so many bytes; its result, the group's peak and the kernel's kills."""
+    group = pathlib.Path("/sys/fs/cgroup/memory") / f"plimsoll-bench-{time.monotonic_ns()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(limit))
+        found = body(group)
+        kills = re.search(r"oom_kill (\d+)", (group / "memory.oom_control").read_text())
+        return found, int((group / "memory.max_usage_in_bytes").read_text()), kills.group(1) if kills else "?"
+    finally:
+        group.rmdir()
 
 
 def lines(program, models):
-    """Peak of the process and of its control group beside the plan."""
-    for name, context, limit in LINES:
-        if not (pathlib.Path(models) / name).exists():
-            make(name, models)
-        group = pathlib.Path("/sys/fs/cgroup/memory") / f"plimsoll-bench-{time.monotonic_ns()}"
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text(str(limit))
-        with tempfile.TemporaryDirectory() as folder:
-            arguments = train_arguments(program, pathlib.Path(models) / name, context, 3, pathlib.Path(folder), "--memory", limit)
-            enter = f"echo $$ > {group}/cgroup.procs && exec \"$@\""
-            done = subprocess.run(["bash", "-c", enter, "bash", *map(str, arguments)], capture_output=True, text=True)
-            kills = re.search(r"oom_kill (\d+)", (group / "memory.oom_control").read_text())
-            peak = int((group / "memory.max_usage_in_bytes").read_text())
-        group.rmdir()
-        if done.returncode:
-            print(f"{name} {context}: code {done.returncode}: {done.stderr.strip().splitlines()[-1]}")
-            continue
-        r = json.loads(done.stdout)
-        print(f"{name}, context {context}, line {limit / 1e6:.0f} MB: plan {r['plan_bytes'] / 1e6:.0f} MB, process "
-              f"{r['peak_rss_bytes'] / 1e6:.0f} MB, group {peak / 1e6:.0f} MB, {kills.group(1) if kills else '?'} kills, "
-              f"{r['ms_per_step'] / 1e3:.1f} s a step (predicted {r['predicted_ms_per_step'] / 1e3:.1f})", flush=True)
+    """Peak of the process and of its control group beside the plan; then the same models without a line, weights kept and streamed."""
+    for name, context, limit, steps in LINES:
+        folder = needed(name, models)
+        rank = ("--lora-rank", 16)
+        (r, said), peak, kills = in_group(limit, lambda group: train(program, folder, context, steps, *rank, "--memory", limit, group=group))
+        print(f"{name}, context {context}, line {limit / 1e6:.0f} MB: "
+              + (f"{figures(r)}, group {peak / 1e6:.0f} MB, {kills} kills, predicted {r['predicted_ms_per_step'] / 1e3:.1f} s. {said}"
+                 if r else f"refused: {said}"), flush=True)
+    for name, context, steps in FREE:
+        for stream in ("off", "on"):
+            r, said = train(program, needed(name, models), context, steps, "--lora-rank", 16, "--stream", stream)
+            print(f"{name}, context {context}, no line, stream {stream}: {figures(r) if r else said}", flush=True)
+
+
+def figures(r):
+    return (f"plan {r['plan_bytes'] / 1e6:.0f} MB, process {r['peak_rss_bytes'] / 1e6:.0f} MB, {r['step_seconds']:.1f} s a step "
+            f"({r['processor_share']:.0%} of the processors)")
 
 
 PEFT = """
 import sys, time, torch, transformers, peft
-model, context, steps, dtype, checkpointing = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5] == "yes"
-base = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype))
+model, context, steps, dtype, checkpointing, rank = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5] == "yes", int(sys.argv[6])
+net = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype))
 if checkpointing:
-    base.gradient_checkpointing_enable()
-    base.enable_input_require_grads()
-net = peft.get_peft_model(base, peft.LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"))
+    net.gradient_checkpointing_enable()
+    net.enable_input_require_grads()
+if rank:
+    net = peft.get_peft_model(net, peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))
+net.train()
 optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], lr=2e-4)
+began = time.monotonic()
 for step in range(steps):
-    began = time.monotonic()
     tokens = torch.randint(256, (1, context))
     net(input_ids=tokens, labels=tokens).loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-    print(time.monotonic() - began, flush=True)
+print((time.monotonic() - began) / steps)
 status = open("/proc/self/status").read()
-print("peak", int(status.split("VmHWM:")[1].split()[0]) * 1024)
+print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
 """
 
 
-def speed(program, models, rounds=3):
-    """Seconds a step, ours and theirs in turn, as many threads; the best of their ways counts."""
-    name, context, steps = "smollm2-135m", 512, 4
-    model = pathlib.Path(models) / name
-    if not model.exists():
-        make(name, models)
-    sides = {"plimsoll": None}
-    sides.update({f"peft {dtype}{', checkpointing' if again == 'yes' else ''}": (dtype, again)
-                  for dtype in ("float32", "bfloat16") for again in ("no", "yes")})
-    times, peaks = {side: [] for side in sides}, {}
-    for _ in range(rounds):
-        for side, how in sides.items():
-            with tempfile.TemporaryDirectory() as folder:
-                if how is None:
-                    arguments = train_arguments(program, model, context, steps, pathlib.Path(folder))
-                    r = json.loads(subprocess.run(list(map(str, arguments)), capture_output=True, text=True, check=True).stdout)
-                    times[side].append(r["ms_per_step"] / 1e3)
-                    peaks[side] = r["peak_rss_bytes"]
-                    continue
-                if how[0] == "bfloat16" and times[side] and times[side][0] > 10 * min(times["plimsoll"]):
-                    continue  # far behind: once is enough
-                out = subprocess.run([sys.executable, "-c", PEFT, model, str(context), str(steps), *how], capture_output=True,
-                                     text=True, check=True).stdout.split()
-                times[side].append(statistics.median(map(float, out[1:steps])))
-                peaks[side] = int(out[-1])
-    for side, found in times.items():
-        print(f"{side:28} {statistics.median(found):8.2f} s a step, {peaks[side] / 1e6:8.0f} MB")
+def theirs(model, context, steps, dtype, checkpointing, rank, patience):
+    """Their seconds a step and peak bytes; nothing where that takes longer than `patience` seconds."""
+    try:
+        out = subprocess.run([sys.executable, "-c", PEFT, model, str(context), str(steps), dtype, checkpointing, str(rank)],
+                             capture_output=True, text=True, check=True, timeout=patience).stdout.split()
+        return float(out[0]), int(out[1])
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def speed(program, models, rounds=2):
+    """Seconds a step, ours and theirs in turn, as many threads, the first step included on both sides."""
+    for name, rank, context, steps in (("smollm2-135m", 16, 512, 4), ("gpt2", 0, 512, 3)):
+        model = needed(name, models)
+        adapters = ("--lora-rank", rank) if rank else ()
+        ours = {"plimsoll": ()} | ({"plimsoll --recompute nothing": ("--recompute", "nothing")} if rank else {})
+        others = {f"{'peft' if rank else 'transformers'} {dtype}{', checkpointing' if again == 'yes' else ''}": (dtype, again)
+                  for dtype in ("float32", "bfloat16") for again in ("no", "yes")}
+        found = {side: [] for side in [*ours, *others]}
+        for turn in range(rounds):
+            for side, more in ours.items():
+                r, said = train(program, model, context, steps, *adapters, *more)
+                found[side].append((r["step_seconds"], r["peak_rss_bytes"]) if r else sys.exit(said))
+            for side, (dtype, again) in others.items():
+                slow = dtype == "bfloat16"  # without instructions for it, a step takes minutes: once, one step, a minute
+                if not (slow and turn):
+                    found[side].append(theirs(model, context, 1 if slow else steps, dtype, again, rank, 60 if slow else 300))
+        print(f"{name}, {f'rank {rank}' if rank else 'all parameters'}, context {context}, batch 1")
+        best = min(statistics.median(t for t, _ in times) for side, times in found.items() if side in others and None not in times)
+        for side, times in found.items():
+            if None in times:
+                print(f"  {side:36} more than a minute for a step and its start")
+                continue
+            middle = statistics.median(t for t, _ in times)
+            print(f"  {side:36} {middle:6.2f} s a step, {max(peak for _, peak in times) / 1e6:6.0f} MB"
+                  + (f", {best / middle:.2f} times their best" if side in ours else ""), flush=True)
 
 
 if len(sys.argv) == 4 and sys.argv[1] in ("make", "lines", "speed"):

@@ -66,6 +66,7 @@ void print_json(const TrainResult& r) {
       {"ms_per_step", r.milliseconds_per_step},
       {"predicted_ms_per_step",
        r.predicted_milliseconds ? nlohmann::ordered_json(*r.predicted_milliseconds) : nullptr},
+      {"processor_share", r.processor_share},
       {"end", r.end == TrainResult::End::finished      ? "finished"
               : r.end == TrainResult::End::interrupted ? "interrupted"
               : r.end == TrainResult::End::stopped     ? "stopped"

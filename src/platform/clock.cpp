@@ -20,6 +20,7 @@ uint64_t monotonic_nanoseconds() {
   return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
 }
 double boot_seconds() { return read_clock(CLOCK_BOOTTIME); }
+double process_seconds() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 double processor_seconds() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 void sleep_seconds(double seconds) {

@@ -10,7 +10,7 @@ namespace plimsoll::platform {
 
 class DirectFile {
  public:
-  // InputError where it cannot be opened. Takes a descriptor and a buffer of 4 MiB, which is never given back before the end.
+  // InputError where it cannot be opened. Takes a descriptor and a buffer of 1 MiB, which is never given back before the end.
   explicit DirectFile(const std::string& path);
   ~DirectFile();
   DirectFile(DirectFile&& other) noexcept;

@@ -87,7 +87,7 @@ void WeightStream::serve() {
 }
 
 int WeightStream::read(const Request& request) {
-  constexpr uint64_t at_once = 4 << 20;
+  constexpr uint64_t at_once = 1 << 20;
   const auto piece = static_cast<size_t>(request.piece);
   const PretrainedTensor& tensor = *tensors_[piece];
   Checksum checksum;

@@ -1,23 +1,25 @@
 #include "train/budget.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/units.hpp"
 #include "graph/fetch.hpp"
 #include "graph/plan.hpp"
+#include "graph/pool.hpp"
 #include "kernels/table.hpp"
 #include "model/families.hpp"
+#include "platform/clock.hpp"
+#include "platform/memory.hpp"
 #include "train/model_spec.hpp"
 #include "train/runtime.hpp"
 
 namespace plimsoll {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // How fast one thread is.
 struct Speed {
@@ -41,17 +43,64 @@ const Speed& table_speed(const std::string& isa) {
   return speeds[2];
 }
 
-// Best of a few repetitions: what the machine does when nothing is in the way.
-template <typename Body>
-double best_seconds(Body body) {
-  double best = 1e9;
-  for (int i = 0; i < 5; ++i) {
-    const auto start = Clock::now();
-    body();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+// A product such as the model has most of, by every thread at once: together they share caches, the memory's bandwidth and
+// the processor's clock. What one thread does alone, with operands in its own cache, no step ever reaches.
+class Calibration {
+ public:
+  Calibration(const Settings& settings, int threads)
+      : table_(kernels::table_of(settings.isa)),
+        m_(std::clamp(settings.context, 128, 512)),
+        n_(std::clamp(settings.ff / 2, 256, 512)),
+        k_(std::clamp(settings.dim, 128, 2048)),
+        half_(!settings.model.empty() && (settings.lora_rank > 0 || settings.train_last > 0)),
+        threads_(threads),
+        floats_(static_cast<size_t>(m_ * k_ + n_ * k_ + m_ * n_) + kernels::gemm_scratch_floats + 64),
+        memory_(size_t(threads) * floats_ * sizeof(float)) {}
+
+  // Seconds of a thread's product over those expected: the processor's, so that what else runs hardly counts, and the best
+  // of a few times.
+  double measure(double expected_rate) {
+    Pool pool(threads_);
+    std::vector<double> best(static_cast<size_t>(threads_), 1e9);
+    best_ = best.data();
+    pool.run([](const void* self, int part, int) { static_cast<const Calibration*>(self)->run(part); }, this,
+             threads_);
+    double sum = 0;
+    for (double seconds : best) sum += seconds;
+    return sum / threads_ /
+           (2. * double(m_) * double(n_) * double(k_) * (1 + 12 / double(m_)) / expected_rate);
   }
-  return best;
-}
+
+ private:
+  void run(int part) const {
+    float* a = reinterpret_cast<float*>(memory_.data()) + size_t(part) * floats_;
+    float *b = a + m_ * k_, *c = b + n_ * k_, *scratch = c + m_ * n_;
+    std::fill(a, b, .5f);
+    std::fill(b, c, .25f);  // as bf16 too, half of it .25 and half 0
+    kernels::Gemm product{.m = m_, .n = n_, .k = k_, .a = a, .a_row = k_, .b = b, .b_row = 1, .b_col = k_};
+    product.b_type = half_ ? DType::bf16 : DType::f32;
+    product.c = c, product.c_row = n_;
+    ready_.fetch_add(1);
+    while (ready_.load() < threads_) std::this_thread::yield();
+    for (int i = 0; i < 5; ++i) {
+      const double start = platform::processor_seconds();
+      table_.gemm(product, scratch);
+      best_[part] = std::min(best_[part], platform::processor_seconds() - start);
+    }
+  }
+
+  const kernels::Table& table_;
+  int64_t m_, n_, k_;
+  bool half_;
+  int threads_;
+  size_t floats_;
+  Mapping memory_;
+  double* best_ = nullptr;
+  mutable std::atomic<int> ready_{0};
+};
+
+// Copying and checking what is read, seconds of a core for each byte: measured with weights streamed from an SSD.
+constexpr double reading_cost = 2.5e-10;
 
 // Bytes a second of a disk, for choosing.
 constexpr double usual_disk = 1e9;
@@ -80,14 +129,14 @@ double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
 }
 
 // Measured: a node and its values take 1.4 kB, and a guarded run keeps smaller ways of itself ready. What process_overhead
-// counts has room for the first thousand. Streaming has a buffer of 4 MiB and a thread.
+// counts has room for the first thousand. Streaming has a buffer of 1 MiB and a thread.
 uint64_t heap_of(const Graph& graph, const Settings& settings, const Way& way) {
   constexpr uint64_t bytes_a_node = 1500, nodes_counted = 1000;
   uint64_t nodes = 0;
   for (const List& list : graph.lists()) nodes += list.nodes().size();
   const uint64_t gears = settings.guard == "off" ? 1 : settings.batch == 1 ? 2 : 3;
   return (nodes > nodes_counted ? (nodes - nodes_counted) * bytes_a_node * gears : 0) +
-         (way.stream ? uint64_t(5) << 20 : 0);
+         (way.stream ? uint64_t(2) << 20 : 0);
 }
 
 // A way with its bytes and seconds filled in.
@@ -117,23 +166,7 @@ Way planned(Way way, const Settings& settings, int vocab, int threads, Effort ef
 }  // namespace
 
 double slowness(const Settings& settings) {
-  const kernels::Table& table = kernels::table_of(settings.isa);
-  const Speed& expected = table_speed(settings.isa);
-  constexpr int64_t m = 128, n = 256, k = 128;
-  std::vector<float> a(m * k, .5f), b(k * n, .25f), c(m * n), scratch(kernels::gemm_scratch_floats);
-  const double product = best_seconds([&] {
-    table.gemm({.m = m,
-                .n = n,
-                .k = k,
-                .a = a.data(),
-                .a_row = k,
-                .b = b.data(),
-                .b_row = n,
-                .c = c.data(),
-                .c_row = n},
-               scratch.data());
-  });
-  return product / (2. * m * n * k / expected.products);
+  return Calibration(settings, thread_count(settings)).measure(table_speed(settings.isa).products);
 }
 
 void predict(std::span<Way> ways, const Settings& settings) {
@@ -141,7 +174,10 @@ void predict(std::span<Way> ways, const Settings& settings) {
   const bool streams =
       std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.read_bytes > 0; });
   const double disk = streams ? open_pretrained(settings.model)->stream->speed() : usual_disk;
-  for (Way& way : ways) way.seconds = std::max(way.seconds * slower, double(way.read_bytes) / disk);
+  const double reading = reading_cost / thread_count(settings);
+  for (Way& way : ways)
+    way.seconds =
+        std::max(way.seconds * slower + double(way.read_bytes) * reading, double(way.read_bytes) / disk);
 }
 
 uint64_t process_overhead(uint64_t now) {

@@ -13,8 +13,8 @@
 
 namespace plimsoll {
 
-// How many times longer this machine takes than the table says, measured in a few milliseconds; for predicting, never
-// for choosing.
+// How many times longer this machine takes than the table says, measured in some milliseconds with products of the model's
+// size on all threads; for predicting, never for choosing.
 double slowness(const Settings& settings);
 // Turns seconds at the speed of the table into those of this machine, its disk included where weights are streamed.
 void predict(std::span<Way> ways, const Settings& settings);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "platform/allocations.hpp"
+#include "platform/clock.hpp"
 #include "platform/machine.hpp"
 #include "train/describe.hpp"
 
@@ -179,6 +180,7 @@ Loop::End Loop::run() {
   parts_.tell.phase("train");
   rehearse();
   began_ = Clock::now();
+  used_before_ = platform::process_seconds();
   const uint64_t first = done_, last = uint64_t(settings_.iterations);
   // Of a short run, memory is compared with what it was half-way.
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
@@ -219,6 +221,8 @@ Loop::End Loop::diverge(std::string_view what) {
 
 Loop::End Loop::close(End end) {
   figures_.seconds = seconds_since(began_);
+  figures_.processor_share =
+      (platform::process_seconds() - used_before_) / (figures_.seconds * runtime_.threads());
   parts_.checkpoints.wait();
   // Counted before anything below allocates: reporting is no part of the loop.
   if (allocations_counted() && done_ >= run_.start.state.step + warm_iterations)

@@ -57,6 +57,7 @@ class Loop {
     double loss, cross_entropy;  // means over the last steps
     double last_validation;      // NaN: none
     double seconds;              // of the loop
+    double processor_share;      // of them, that its threads ran
     double median_step_seconds, first_step_seconds;
     uint64_t rss_after_warmup, rss_end;                // 0: no step was left to do
     std::optional<uint64_t> allocations_after_warmup;  // nothing: not counted, or too short a run
@@ -89,6 +90,7 @@ class Loop {
   End left_ = End::finished;
   uint64_t allocations_before_ = 0;
   Clock::time_point began_{};
+  double used_before_ = 0;  // of the processors, by this process
   Figures figures_{};
 };
 

@@ -46,6 +46,7 @@ TrainResult sum_up(const PreparedRun& run, const Loop& loop) {
   result.tokens_per_second = result.iterations_per_second * double(run.tokens_per_step());
   result.seconds_to_first_step = figures.first_step_seconds;
   result.milliseconds_per_step = figures.median_step_seconds * 1e3;
+  result.processor_share = figures.processor_share;
   if (!settings.memory.empty()) result.predicted_milliseconds = run.way.seconds * 1e3;
   result.plan_bytes = run.runtime->plan_bytes(0);
   result.plan_lower_bound_bytes = run.runtime->plan(0).lower_bound;
@@ -114,8 +115,12 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   TrainResult result = sum_up(run, loop);
   result.end = end;
   if (result.predicted_milliseconds)
-    tell.note(fmt::format("Measured {:.2f} ms per step, predicted {:.2f}", result.milliseconds_per_step,
-                          *result.predicted_milliseconds));
+    tell.note(fmt::format("Measured {:.2f} ms per step, predicted {:.2f}{}", result.milliseconds_per_step,
+                          *result.predicted_milliseconds,
+                          result.processor_share > 0.9
+                              ? ""
+                              : fmt::format(" for threads that run all the time; they ran {:.0f} % of it",
+                                            result.processor_share * 100)));
   if (end == Loop::End::finished) {
     const FinalWindows last = final_windows(*run.corpus, settings.context);
     if (const auto measured = loop.measure(last.windows)) {

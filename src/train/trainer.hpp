@@ -36,6 +36,7 @@ struct TrainResult {
   std::optional<double> floor;  // the data's entropy, nats per token
   double seconds = 0, iterations_per_second = 0, tokens_per_second = 0, seconds_to_first_step = 0;
   double milliseconds_per_step = 0;
+  double processor_share = 0;                    // of the loop's time, that its threads ran
   std::optional<double> predicted_milliseconds;  // where a memory line was drawn
   uint64_t plan_bytes = 0, plan_lower_bound_bytes = 0;
   uint64_t rss_after_warmup = 0, rss_end = 0, rss_peak = 0;
