@@ -9,7 +9,7 @@ from typing import Any, Optional
 try:
     from lightning.pytorch.callbacks import Callback  # type: ignore[import-not-found, unused-ignore]
 except ImportError:
-    from pytorch_lightning.callbacks import Callback  # type: ignore[import-not-found, unused-ignore]
+    from pytorch_lightning.callbacks import Callback  # type: ignore[import-not-found, assignment, unused-ignore]
 
 from . import _steps, _watch
 from ._figures import Figures, StopRequest
