@@ -67,12 +67,16 @@ def test_pages_of_files_are_recorded_beside_what_the_program_owns():
     assert max(row["bytes"] for row in rows) < 38_000_000, rows
 
 
-def test_without_a_limit_the_line_is_what_can_be_reached():
+def available_bytes():
     with open("/proc/meminfo", encoding="utf-8") as file:
-        kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in file}
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+
+
+def test_without_a_limit_the_line_is_what_can_be_reached():
+    before = available_bytes()
     result = watch("--json", "--quiet", "--interval", "50ms", "--", "sleep", "0.5")
-    # Available memory moves while neighbours work; the whole of the machine is never available.
-    assert 0 < result.json["limit_bytes"] < (kilobytes["MemAvailable"] + kilobytes["MemTotal"]) * 500, result.json
+    # Not the whole of the machine; neighbours may take and free memory meanwhile.
+    assert 0 < result.json["limit_bytes"] < max(before, available_bytes()) + 300_000_000, result.json
 
 
 LEAK = """
