@@ -64,9 +64,10 @@ def run(name, options):
         return
     database.unlink(missing_ok=True)
     environment = dict(os.environ, REAL_SECONDS=str(options.seconds), REAL_PACE=str(options.pace), REAL_SEED=str(zlib.crc32(name.encode()) + options.seed),
-                       REAL_TELL="socket", REAL_EPOCHS="4", REAL_TRUTH=str(truth), SPECIMEN_SECONDS=str(options.seconds), PYTHONDONTWRITEBYTECODE="1")
+                       REAL_TELL="socket", REAL_EPOCHS="4", REAL_BY="steps", REAL_TRUTH=str(truth), SPECIMEN_SECONDS=str(options.seconds), SPECIMEN_EPOCHS="4",
+                       PYTHONDONTWRITEBYTECODE="1")
     began = time.monotonic()
-    done = subprocess.run(["nice", options.plimsoll, "profile", "--json", "--interval", "250ms", "--out", str(database), "--",
+    done = subprocess.run(["nice", options.plimsoll, "profile", "--json", "--interval", options.interval, "--out", str(database), "--",
                            *command_of(name, options)], env=environment, capture_output=True, text=True, check=False)
     (options.out / f"{name}.txt").write_text(done.stderr, encoding="utf-8")
     try:
@@ -135,8 +136,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("profiled"))
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--pace", type=float, default=0.1)
+    parser.add_argument("--pace", type=float, default=0.15)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interval", default="250ms")
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--score", action="store_true", help="score the runs that are there, make none")
     parser.add_argument("--long", action="store_true", help="what tests/soak/run.py gives; changes nothing")
