@@ -95,6 +95,8 @@ void place(Table& table, Entry*& entries, Header* header, uint64_t& offset, uint
   offset += uint64_t(capacity) * sizeof(Entry);
 }
 
+static_assert((sizeof(Indices) + 4095) / 4096 * 4096 == library_bytes);
+
 bool begin_file(Store& store) {
   constexpr uint64_t bytes = header_bytes + text_capacity + uint64_t(module_capacity) * sizeof(Module) +
                              uint64_t(frame_capacity) * sizeof(Frame) +
@@ -108,8 +110,7 @@ bool begin_file(Store& store) {
   auto* header = static_cast<Header*>(map(bytes, MAP_SHARED, descriptor));
   syscall(SYS_close, descriptor);
   if (header == nullptr) return false;
-  store.indices =
-      static_cast<Indices*>(map(sizeof(Indices), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+  store.indices = static_cast<Indices*>(map(sizeof(Indices), MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1));
   if (store.indices == nullptr) return false;
 
   store.header = header;
