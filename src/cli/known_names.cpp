@@ -38,6 +38,7 @@ constexpr Name counterparts[] = {
     {"--warmup", "--warmup-steps"},
     {"--clip", "--grad-clip"},
     {"--clip", "--max-grad-norm"},
+    {"--optimizer", "--optim"},
     {"--beta1", "--adam-beta1"},
     {"--beta2", "--adam-beta2"},
     {"--epsilon", "--adam-epsilon"},

@@ -68,6 +68,10 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane
                 .gemm = options.gemm ? options.gemm : kernels_->gemm,
                 .lanes = bound.lanes};
   const std::span<const Type> in(types.data(), inputs), out(types.data() + inputs, outputs);
+  if (node.when.count != no_value) {
+    step.count = reinterpret_cast<const int32_t*>(bytes(node.when.count, lane));
+    step.above = node.when.above;
+  }
   step.parts = parts_for(*node.op, in, out, threads);
   step.asks = unasked_work_ >= work_per_question;
   if (step.asks) unasked_work_ = 0;
@@ -92,6 +96,7 @@ bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
   for (size_t i = begin; i < end; ++i) {
     context.step = &bound.steps[i];
     if (context.step->asks && interrupt()) return false;
+    if (!context.step->runs()) continue;
     pool_->run(job, &context, context.step->parts);
   }
   return true;
@@ -118,6 +123,7 @@ bool Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now, In
         if (slot == 0 && c.interrupt()) c.leaving->store(true, std::memory_order_relaxed);
         if (c.leaving->load(std::memory_order_relaxed)) return;
       }
+      if (!c.bound->steps[i].runs()) continue;
       Frame frame = c.bound->steps[i].frame;
       frame.scratch = c.executor->scratch(slot);
       frame.now = &moment;

@@ -78,7 +78,10 @@ class Executor {
     const Op* op;
     Frame frame;  // scratch and moment are filled in per part
     int parts;
-    bool asks;  // for an interrupt before it: enough work lies behind
+    bool asks;             // for an interrupt before it: enough work lies behind
+    const int32_t* count;  // of its condition; null: none
+    int64_t above;
+    bool runs() const { return !count || *count > above; }
   };
   struct Bound {
     std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes

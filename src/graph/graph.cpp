@@ -115,7 +115,7 @@ std::vector<ValueId> List::emit(std::shared_ptr<const Op> op, std::vector<ValueI
   for (size_t i = 0; i < outputs.size(); ++i)
     out.push_back(graph_.value(i == 0 ? name : name + "." + std::to_string(i), outputs[i], role));
   graph_.derive(in, out);
-  nodes_.push_back({std::move(name), std::move(op), std::move(in), out, block_});
+  nodes_.push_back({std::move(name), std::move(op), std::move(in), out, block_, when_});
   return out;
 }
 
@@ -131,7 +131,7 @@ void List::emit_into(std::shared_ptr<const Op> op, std::vector<ValueId> in, std:
       fail("[{}] {}: output {} is {}, {} expected", op->name(), name, i, graph_[out[i]].type.text(),
            wanted[i].text());
   graph_.derive(in, out);
-  nodes_.push_back({std::move(name), std::move(op), std::move(in), std::move(out), block_});
+  nodes_.push_back({std::move(name), std::move(op), std::move(in), std::move(out), block_, when_});
 }
 
 }  // namespace plimsoll

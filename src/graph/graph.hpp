@@ -48,11 +48,18 @@ struct Value {
 
 constexpr int no_block = -1;
 
+// A node with a `count` [n] i32 runs only where its first element is above `above`.
+struct Condition {
+  ValueId count = no_value;
+  int64_t above = 0;
+};
+
 struct Node {
   std::string name;
   std::shared_ptr<const Op> op;
   std::vector<ValueId> in, out;
   int block = no_block;  // the block of the model it belongs to, backward and recomputed nodes included
+  Condition when = {};
 };
 
 class Graph;
@@ -95,6 +102,19 @@ class List {
     int before_;
   };
 
+  // The condition of the nodes emitted while the scope lives.
+  class ConditionScope {
+   public:
+    ConditionScope(List& list, Condition when) : list_(list), before_(list.when_) { list.when_ = when; }
+    ~ConditionScope() { list_.when_ = before_; }
+    ConditionScope(const ConditionScope&) = delete;
+    ConditionScope& operator=(const ConditionScope&) = delete;
+
+   private:
+    List& list_;
+    Condition before_;
+  };
+
   size_t loop_end = 0;
   int repeats = 1;
   int lanes = 1;  // at most `repeats`
@@ -104,6 +124,7 @@ class List {
   std::string name_;
   std::vector<Node> nodes_;
   int block_ = no_block;
+  Condition when_;
 };
 
 class Graph {

@@ -1,6 +1,7 @@
 #include "graph/lifetimes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -18,7 +19,9 @@ std::vector<Touch> touches(const Graph& graph, const List& list) {
   std::vector<Touch> touch(graph.values().size());
   for (int n = 0; n < static_cast<int>(list.nodes().size()); ++n) {
     const Node& node = list.nodes()[static_cast<size_t>(n)];
-    for (const auto* ids : {&node.in, &node.out})
+    std::vector<ValueId> read = node.in;
+    if (node.when.count != no_value) read.push_back(node.when.count);
+    for (const auto* ids : {&std::as_const(read), &node.out})
       for (ValueId id : *ids) {
         Touch& t = touch[static_cast<size_t>(graph.owner(id))];
         if (t.first < 0) t.first = n;

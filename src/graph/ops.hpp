@@ -63,6 +63,11 @@ struct CrossEntropyOptions {
   bool targets = false;  // input 1 is targets, not tokens
 };
 OpPointer cross_entropy(CrossEntropyOptions options);
+// x [N, C], targets [B, T] i32 -> y [N, C]: the rows whose target counts, in order, then zeros; order [1 + N] i32: how many
+// they are, and which; targets [1, N] i32: theirs, then -1.
+OpPointer counted_rows();
+// y [N] or [N, C], order -> x: the rows back at their places, zeros at the others.
+OpPointer spread_rows();
 // losses [N], weights [N]? -> loss [1]: sum times scale, added up over micro-batches; with weights also the
 // sum without them [1]
 OpPointer loss_sum(float scale, bool weighted = false);
@@ -72,8 +77,9 @@ OpPointer sum_squares();
 OpPointer clip(float limit);  // partials [p] -> factor and norm [2]
 struct AdamWOptions {
   float beta1 = .9f, beta2 = .999f, epsilon = 1e-8f, weight_decay = 0;
+  bool eight_bit = false;  // moments are u8 codes with a scale for each block (kernels/optimizer.hpp)
 };
-// gradient [n], factor [2]? -> parameter, m, v (updated in place)
+// gradient [n], factor [2]? -> parameter, m, v, and with eight bits the scales of m and of v (updated in place)
 OpPointer adamw(AdamWOptions options, bool clipped);
 
 // What the lanes of the loop hand on, added up in the order of the lanes into the first one's copy: the first node after

@@ -37,6 +37,7 @@ struct Table {
   void (*attention_cached)(const AttentionCached&);
   void (*cross_entropy)(const CrossEntropy&);
   void (*adamw)(const AdamW&);
+  void (*adamw8)(const AdamW8&);
   double (*sum_squares)(const SumSquares&);
 };
 

@@ -20,11 +20,14 @@ struct HeadLoss {
   bool are_targets = false;    // what `tokens` holds
 };
 
+// Where targets may be -1, logits are made of the rows that count only, up to a whole chunk.
 // Fills the losses; with `gradients` also makes the gradients of hidden state and head, as far as they are trained.
 void emit_head(List& list, const HeadLogits& logits, ValueId hidden, const HeadLoss& loss,
                Gradients* gradients);
 
 // Rows of logits at once: enough for full-speed products, bounded at 64 MB.
 int64_t fast_loss_rows(int64_t rows, int64_t vocab);
+// Half as many, where that hardly slows products down.
+int64_t few_loss_rows(int64_t rows, int64_t vocab);
 
 }  // namespace plimsoll

@@ -10,8 +10,9 @@ namespace plimsoll {
 namespace {
 
 int64_t loss_rows(const ProgramOptions& options, int64_t rows) {
-  return options.loss_rows > 0 ? std::min(options.loss_rows, rows)
-                               : fast_loss_rows(rows, options.model.vocab);
+  return options.loss_rows > 0   ? std::min(options.loss_rows, rows)
+         : options.few_loss_rows ? few_loss_rows(rows, options.model.vocab)
+                                 : fast_loss_rows(rows, options.model.vocab);
 }
 
 HeadLogits head_of(List& list, const Model& model) {
@@ -78,17 +79,19 @@ void record_update(Program& program, const ProgramOptions& options, List& list) 
   for (size_t i = 0; i < program.gradients.size(); ++i) {
     const Parameter& parameter = program.trained[i];
     const Value value = graph[parameter.id];
-    program.first_moment.push_back(
-        graph.value(value.name + ".m", value.type, Role::optimizer, Keep::forever));
-    program.second_moment.push_back(
-        graph.value(value.name + ".v", value.type, Role::optimizer, Keep::forever));
     ops::AdamWOptions adamw = options.adamw;
     if (!parameter.decays()) adamw.weight_decay = 0;
-    std::vector<ValueId> in = {program.gradients[i]};
+    std::vector<ValueId> in = {program.gradients[i]}, out = {parameter.id};
     if (options.clip > 0) in.push_back(program.clip);
-    list.emit_into(ops::adamw(adamw, options.clip > 0), in,
-                   {parameter.id, program.first_moment.back(), program.second_moment.back()},
-                   "adamw." + value.name);
+    const auto update = ops::adamw(adamw, options.clip > 0);
+    const std::vector<Type> types = update->infer(std::array{value.type});
+    constexpr const char* suffixes[] = {"", ".m", ".v", ".m_scale", ".v_scale"};
+    for (size_t k = 1; k < types.size(); ++k)
+      out.push_back(graph.value(value.name + suffixes[k], types[k], Role::optimizer, Keep::forever));
+    program.first_moment.push_back(out[1]);
+    program.second_moment.push_back(out[2]);
+    program.moment_scales.insert(program.moment_scales.end(), out.begin() + 3, out.end());
+    list.emit_into(update, in, out, "adamw." + value.name);
   }
 }
 

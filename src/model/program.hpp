@@ -23,8 +23,9 @@ struct ProgramOptions {
   // loss_scale says how many of a step do.
   bool packed = false;
   ops::AdamWOptions adamw;
-  float clip = 0;         // 0: none
-  int64_t loss_rows = 0;  // rows of logits held at once; 0: automatic
+  float clip = 0;              // 0: none
+  int64_t loss_rows = 0;       // rows of logits held at once; 0: automatic
+  bool few_loss_rows = false;  // automatic: memory counts more than the last percent of time
   Recompute recompute = Recompute::nothing;
   int recompute_blocks = -1;  // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
@@ -39,8 +40,9 @@ struct ProgramOptions {
 struct Program {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Model> model;
-  std::vector<Parameter> trained;                               // those of the model that are not frozen
-  std::vector<ValueId> first_moment, second_moment;             // as `trained`
+  std::vector<Parameter> trained;                    // those of the model that are not frozen
+  std::vector<ValueId> first_moment, second_moment;  // as `trained`
+  std::vector<ValueId> moment_scales;                // two for each of `trained` where moments have 8 bits
   int train = -1, evaluate = -1, generate = -1, window = -1;    // list numbers
   ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
   ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them

@@ -9,25 +9,25 @@
 namespace plimsoll {
 namespace {
 
-Way settle_way(const Settings& settings, int vocab) {
-  if (settings.memory.empty()) return stated_way(settings, vocab);
-  const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
-  Way way = choose(settings, vocab, thread_count(settings), budget, process_overhead(OwnMemory().resident()));
-  predict({&way, 1}, settings);
-  return way;
+FittedWay settle_way(const Settings& settings, int vocab, std::optional<guard::Policy>& policy) {
+  if (settings.memory.empty()) return {stated_way(settings, vocab), ""};
+  FittedWay fitted = fitted_way(settings, vocab, policy);
+  predict({&fitted.way, 1}, settings);
+  return fitted;
 }
 
-// A guarded run can be made smaller while it runs, in few steps below a line, where their heap counts. Every run is
-// looked at before its memory is taken.
+// A guarded run can be made smaller while it runs, in few steps below a line, where their heap counts. A run
+// without a line of its own is looked at before its memory is taken.
 Runtime::Extras extras(const Settings& settings, int vocab, const Way& way,
                        const std::optional<guard::Policy>& policy) {
   Runtime::Extras extras;
   if (policy)
     extras.smaller = smaller_steps(settings, vocab, way, policy->batch_size_reduction_factor,
                                    settings.memory.empty() ? 4 : 2);
-  extras.fits = [&settings, vocab, &policy](uint64_t bytes) {
-    refuse_what_cannot_fit(settings, vocab, policy, bytes);
-  };
+  if (settings.memory.empty())
+    extras.fits = [&settings, vocab, &policy](uint64_t bytes) {
+      refuse_what_cannot_fit(settings, vocab, policy, bytes);
+    };
   return extras;
 }
 
@@ -59,7 +59,8 @@ PreparedRun prepare(Start start, const ReadingProgress& reading) {
   const std::optional<double> floor = corpus->floor(settings.context);
   const kernels::Backend gemm = kernels::open_backend(settings.gemm, settings.isa);
   std::optional<guard::Policy> policy = guard_policy(settings);
-  const Way way = settle_way(settings, vocab);
+  const auto [way, note] = settle_way(settings, vocab, policy);
+  if (!note.empty()) start.notes.push_back(note);
   auto runtime = std::make_unique<Runtime>(program_options(settings, vocab, way), thread_count(settings),
                                            gemm, way.staging, extras(settings, vocab, way, policy));
   if (!settings.model.empty())

@@ -11,7 +11,9 @@ namespace {
 // Bytes of the trained parameters and their moments.
 uint64_t state_bytes(const Program& program) {
   uint64_t bytes = 0;
-  for (const Parameter& p : program.trained) bytes += 3 * (*program.graph)[p.id].type.bytes();
+  for (const Parameter& p : program.trained) bytes += (*program.graph)[p.id].type.bytes();
+  for (const auto* moments : {&program.first_moment, &program.second_moment, &program.moment_scales})
+    for (ValueId id : *moments) bytes += (*program.graph)[id].type.bytes();
   return bytes;
 }
 
@@ -128,8 +130,8 @@ void Runtime::initialise(uint64_t seed) {
         },
         &job, job.parts);
   }
-  for (const auto* moments : {&program().first_moment, &program().second_moment})
-    for (ValueId id : *moments) std::memset(executor().data(id), 0, graph()[id].type.bytes());
+  for (const TensorSlot& slot : optimizer_slots())
+    std::memset(slot.data, 0, tensor_bytes(slot.shape, slot.dtype));
 }
 
 TensorSlot Runtime::slot(ValueId id) const {
@@ -154,7 +156,7 @@ std::vector<TensorSlot> Runtime::given_slots(bool frozen_only) const {
 
 std::vector<TensorSlot> Runtime::optimizer_slots() const {
   std::vector<TensorSlot> slots;
-  for (const auto* moments : {&program().first_moment, &program().second_moment})
+  for (const auto* moments : {&program().first_moment, &program().second_moment, &program().moment_scales})
     for (ValueId id : *moments) slots.push_back(slot(id));
   return slots;
 }

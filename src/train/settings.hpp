@@ -36,6 +36,7 @@ struct Settings {
   double lr = 3e-4, min_lr = 3e-5;
   int warmup = 100;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01, clip = 1.0;  // clip 0: none
+  std::string optimizer = "adamw";  // or with moments in 8 bits
   uint64_t seed = 1;
 
   // Data.

@@ -56,6 +56,11 @@ const Setting table[] = {
      "learning rate at the end of the cosine schedule (default: lr / 10 if only lr is given)", 0, 1000,
      agree},
     {"Training", "warmup", &Settings::warmup, "N", "number of linear warm-up steps", 0, a_billion, agree},
+    {"Training", "optimizer", &Settings::optimizer, "adamw|adamw_8bit",
+     "adamw_8bit keeps the moments in 8 bits, with a scale for every 256 elements, in about 2 bytes per "
+     "trained parameter "
+     "instead of 8",
+     0, 0, agree},
     {"Training", "beta1", &Settings::beta1, "X", "AdamW: decay rate of the first moment", 0, 1, agree, below},
     {"Training", "beta2", &Settings::beta2, "X", "AdamW: decay rate of the second moment", 0, 1, agree,
      below},

@@ -9,6 +9,13 @@
 #include "train/model_spec.hpp"
 
 namespace plimsoll {
+namespace {
+
+// A frozen model that no line is drawn for: its weights are most of what must be kept, and what else is kept is halved for an
+// eighth more time.
+bool lean(const Settings& s) { return !s.model.empty() && s.lora_rank > 0 && s.memory.empty(); }
+
+}  // namespace
 
 int fast_lanes(int repeats, uint64_t parameters, int threads) {
   constexpr uint64_t most_gradients = 64 << 20;  // bytes of one lane's
@@ -47,7 +54,10 @@ Way stated_way(const Settings& s, int vocab) {
   const int repeats = s.accumulate * s.batch / way.micro_batch;
   way.lanes = s.lanes > 0 ? std::min(s.lanes, repeats)
                           : fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads);
-  if (const auto choice = parse_recompute(s.recompute, s.layers)) way.recompute = *choice;
+  if (const auto choice = parse_recompute(s.recompute, s.layers))
+    way.recompute = *choice;
+  else if (lean(s))
+    way.recompute = {Recompute::blocks, (s.layers + 1) / 2};
   way.loss_rows = s.loss_rows;
   way.stream = s.stream == "on" && can_stream(s);
   if (way.stream) way.lanes = 1;
@@ -63,6 +73,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
   o.lanes = std::min(way.lanes, o.accumulate);
   o.loss_rows = way.loss_rows;
+  o.few_loss_rows = lean(s);
   o.recompute = way.recompute.how;
   o.recompute_blocks = way.recompute.blocks;
   o.dropout = static_cast<float>(s.dropout);
@@ -70,7 +81,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.weighted = s.distrust_lambda > 0;
   o.packed = s.has_labels();
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
-             static_cast<float>(s.weight_decay)};
+             static_cast<float>(s.weight_decay), s.optimizer == "adamw_8bit"};
   o.clip = static_cast<float>(s.clip);
   o.evaluate_batch = o.batch;
   return o;
@@ -78,7 +89,8 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
 
 bool saves_in_background(const ProgramOptions& options) {
   constexpr uint64_t largest_copy = 64 << 20;
-  return trained_count(options.model) * 12 <= largest_copy;
+  // Steps of adapters take seconds: a save that is waited for is not noticed.
+  return !options.model.lora && trained_count(options.model) * 12 <= largest_copy;
 }
 
 // Without a line only what is chosen by the number of threads is made definite: the rest follows from the settings.

@@ -152,7 +152,8 @@ def shards(folder):
 
 def exact_resume(folder):
     """Twenty steps are ten and ten more, byte for byte; a checkpoint has what is trained and refers to the rest."""
-    for name, options in (("lora", ("--lora-rank", 4, "--lora-dropout", 0.1)), ("last", ("--train-last", 1)), ("all", ())):
+    for name, options in (("lora", ("--lora-rank", 4, "--lora-dropout", 0.1)),
+                          ("8bit", ("--lora-rank", 4, "--optimizer", "adamw_8bit")), ("last", ("--train-last", 1)), ("all", ())):
         common = ("--checkpoint-every", 10, "--min-lr", "2e-4", "--lr", "2e-4", "--warmup", 0, *options)
         train(folder, "good", "--iterations", 20, "--out", f"{name}-whole", *common)
         train(folder, "good", "--iterations", 10, "--out", f"{name}-parts", *common)

@@ -62,6 +62,7 @@ def in_parts(place, name, arguments, threads):
 with Temporary() as place:
     in_parts(place, "grammar", ["--tiny"], [2, 2, 2])
     in_parts(place, "dropout", ["--tiny", "--dropout", 0.1, "--accumulate", 2, "--batch", 2], [1, 2, 1])
+    in_parts(place, "8bit", ["--tiny", "--optimizer", "adamw_8bit"], [2, 1, 2])
     text = place.path / "text.txt"
     text.write_text("".join(f"{n} times {n} is {n * n}, so it ïs.\n" for n in range(2000)))
     in_parts(place, "text", ["--tiny", "--data", text, "--batch", 3, "--heads", 4], [2, 1, 3])

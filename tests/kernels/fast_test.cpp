@@ -458,6 +458,70 @@ TEST_P(Fast, AdamW) {
   EXPECT_LT(difference(v0, v1), 1e-6);
 }
 
+// Moments in 8 bits of 600 elements: two whole blocks and a part.
+struct Moments8 {
+  std::vector<uint8_t> m = std::vector<uint8_t>(600), v = m;
+  std::vector<float> m_scale = std::vector<float>(3), v_scale = m_scale, parameter = noise(600, 1);
+  float m_of(size_t i) const {
+    const float c = float(m[i]) - 128;
+    return m_scale[i / 256] * c * std::abs(c) / (127 * 127);
+  }
+  float v_of(size_t i) const { return v_scale[i / 256] * std::pow(float(v[i]) / 255, 4.f); }
+  void step(const Table& table, const std::vector<float>& g, float beta1, float beta2, uint32_t key) {
+    table.adamw8(
+        {{600, parameter.data(), g.data(), nullptr, nullptr, .5f, beta1, beta2, 1e-8f, 1e-3f, 1.5f, .999f},
+         m.data(),
+         v.data(),
+         m_scale.data(),
+         v_scale.data(),
+         key,
+         40});
+  }
+};
+
+TEST_P(Fast, AdamW8) {
+  Moments8 a, b;
+  for (uint32_t step = 0; step < 5; ++step) {
+    const auto g = noise(600, 10 + step);
+    b = a;
+    a.step(fast, g, .9f, .99f, step);
+    b.step(plain, g, .9f, .99f, step);
+    EXPECT_LT(difference(a.parameter, b.parameter), 1e-6);
+    EXPECT_LT(difference(a.m_scale, b.m_scale), 1e-6);
+    EXPECT_LT(difference(a.v_scale, b.v_scale), 1e-6);
+    for (size_t i = 0; i < 600; ++i) {  // a last bit may decide which way a code is rounded
+      ASSERT_LE(std::abs(a.m[i] - b.m[i]), 1) << i;
+      ASSERT_LE(std::abs(a.v[i] - b.v[i]), 1) << i;
+    }
+  }
+}
+
+TEST_P(Fast, AdamW8KeepsMomentsWithinACodeAndOnAverageExactly) {
+  auto g = noise(600, 2);
+  for (size_t i = 0; i < 600; ++i) g[i] *= std::pow(10.f, -float(i % 4));  // magnitudes four decades apart
+  g[5] = g[300] = 0;
+  std::vector<double> m_sum(600), v_sum(600);
+  constexpr int times = 400;
+  for (uint32_t key = 0; key < times; ++key) {
+    Moments8 a;
+    a.step(fast, g, 0, 0, key * 7919);
+    for (size_t i = 0; i < 600; ++i) {
+      const float x = g[i] * .5f, most_m = a.m_scale[i / 256], most_v = a.v_scale[i / 256];
+      const float r = std::sqrt(std::abs(x) / most_m), q = std::pow(x * x / most_v, .25f);
+      ASSERT_LE(std::abs(a.m_of(i) - x), most_m * (2 * r / 127 + 1.01f / (127 * 127))) << i;
+      ASSERT_LE(std::abs(std::pow(a.v_of(i) / most_v, .25f) - q), 1.01f / 255) << i;
+      ASSERT_EQ(a.v_of(i) == 0, x == 0) << i;
+      m_sum[i] += a.m_of(i), v_sum[i] += a.v_of(i);
+    }
+  }
+  for (size_t i = 0; i < 600; ++i) {
+    const double x = g[i] * .5;
+    if (i % 4 || x == 0) continue;  // the largest decade, where codes are fine
+    EXPECT_NEAR(m_sum[i] / times, x, .004 * std::abs(x) + 1e-4) << i;
+    EXPECT_NEAR(v_sum[i] / times, x * x, .01 * x * x + 1e-4) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, Fast,
                          testing::ValuesIn(available().begin(), available().end() - 1),
                          [](const auto& info) { return std::string(info.param->name); });

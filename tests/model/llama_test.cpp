@@ -207,6 +207,46 @@ TEST_P(Packed, SamplesAreAsThoughEachWereAlone) {
   }
 }
 
+// Rows that do not count cost no logits: chunks beyond those that do are left out, and nothing else changes.
+TEST_P(Packed, LogitsAreMadeOfRowsThatCountOnly) {
+  ProgramOptions cut = options(30, true);
+  cut.loss_rows = 4;
+  cut.accumulate = 2;
+  // Every third target of the first micro-batch counts, none of the second.
+  auto step = [](Session& s) {
+    const Program& p = s.program;
+    s.executor->run(p.train, Moment{.loss_scale = 6}, [&](int micro, int) {
+      for (int i = 0; i < 31; ++i) s.executor->tokens(p.tokens)[i] = (i * 17 + micro) % 41;
+      for (int i = 0; i < 30; ++i) {
+        s.executor->tokens(p.positions)[i] = i;
+        s.executor->tokens(p.targets)[i] = micro == 0 && i % 3 == 1 ? (i * 5) % 41 : -1;
+      }
+    });
+    return *s.executor->data(p.loss);
+  };
+  ProgramOptions once = cut;
+  once.loss_rows = 0;
+  Session whole(once, 1, nullptr, 1, false), parts(cut, 1, nullptr, 1, false);
+  const auto named = [&](const std::string& name) {
+    const auto& values = parts.program.graph->values();
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i].name == name) return ValueId(i);
+    ADD_FAILURE() << name;
+    return no_value;
+  };
+  // Ten rows in chunks of four: three chunks have logits, five have not.
+  for (const char* name : {"logits.train.2", "logits.train.3"}) *parts.executor->data(named(name)) = NAN;
+  const float loss = step(parts);
+  EXPECT_NEAR(loss, std::log(41.f), 0.3);
+  EXPECT_NEAR(loss, step(whole), 1e-6);
+  EXPECT_FALSE(std::isnan(*parts.executor->data(named("logits.train.2"))));
+  EXPECT_TRUE(std::isnan(*parts.executor->data(named("logits.train.3"))));
+  for (size_t i = 0; i < parts.program.gradients.size(); ++i) {
+    const auto a = whole.values(whole.program.gradients[i]), b = parts.values(parts.program.gradients[i]);
+    for (size_t e = 0; e < a.size(); ++e) ASSERT_NEAR(a[e], b[e], 1e-6) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Packed, testing::Values("gpt2", "llama"));
 
 }  // namespace

@@ -51,8 +51,8 @@ struct Session {
         std::make_unique<Executor>(*program.graph, plan, pool, base, Executor::Options{.kernels = table});
     for (const Parameter& p : program.model->parameters())
       initialise(*program.graph, p, seed, executor->bytes(p.id), 0, (*program.graph)[p.id].type.elements());
-    for (const auto* moments : {&program.first_moment, &program.second_moment})
-      for (ValueId id : *moments) std::memset(executor->data(id), 0, (*program.graph)[id].type.bytes());
+    for (const auto* moments : {&program.first_moment, &program.second_moment, &program.moment_scales})
+      for (ValueId id : *moments) std::memset(executor->bytes(id), 0, (*program.graph)[id].type.bytes());
   }
   // One step on tokens drawn from (step, row): the same whatever the split into micro-batches.
   float step(uint64_t step, float lr = 1e-3f) {

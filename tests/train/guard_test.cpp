@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "platform/allocations.hpp"
+#include "platform/memory.hpp"
 #include "train/fitting.hpp"
 #include "train/guard_log.hpp"
 #include "train/own_floor.hpp"
@@ -90,14 +91,27 @@ TEST(GuardPolicy, SettingsWinOverTheFileAndOffIsOff) {
   EXPECT_THROW(guard_policy(s), InputError);
 }
 
-TEST(Fitting, NamesTheLineThatWouldFit) {
-  const std::string root = testing::TempDir() + "fitting-proc";
-  std::filesystem::create_directories(root);
-  auto available = [&](int kilobytes) {
-    std::ofstream(root + "/meminfo") << "MemTotal: 1000000 kB\nMemFree: 0 kB\nMemAvailable: " << kilobytes
-                                     << " kB\n";
-  };
-  setenv("PLIMSOLL_PROC_ROOT", root.c_str(), 1);
+// A machine of 1,000,000 kB.
+class Fitting : public testing::Test {
+ protected:
+  Fitting() {
+    std::filesystem::create_directories(root_);
+    setenv("PLIMSOLL_PROC_ROOT", root_.c_str(), 1);
+  }
+  ~Fitting() override {
+    unsetenv("PLIMSOLL_PROC_ROOT");
+    std::filesystem::remove_all(root_);
+  }
+  void available(int kilobytes) const {
+    std::ofstream(root_ + "/meminfo")
+        << "MemTotal: 1000000 kB\nMemFree: 0 kB\nMemAvailable: " << kilobytes << " kB\n";
+  }
+
+ private:
+  const std::string root_ = testing::TempDir() + "fitting-proc";
+};
+
+TEST_F(Fitting, NamesTheLineThatWouldFit) {
   Settings s;
   s.batch = s.micro_batch = 64;
   const uint64_t plan = 300'000'000;
@@ -123,8 +137,45 @@ TEST(Fitting, NamesTheLineThatWouldFit) {
   line.max_memory = Size{.bytes = 200'000'000};
   available(900'000);
   EXPECT_NE(refusal(line).find("max_memory"), std::string::npos) << refusal(line);
-  unsetenv("PLIMSOLL_PROC_ROOT");
-  std::filesystem::remove_all(root);
+}
+
+TEST_F(Fitting, TakesTheSmallerOfItsLineAndWhatIsLeft) {
+  Settings s;
+  s.batch = s.micro_batch = 32, s.memory = "400MB", s.dim = 128, s.layers = 4, s.heads = 4, s.context = 128;
+  std::optional<guard::Policy> policy = guard::Policy{}, none;
+  available(900'000);
+  const auto whole = fitted_way(s, 35, policy);
+  EXPECT_EQ(whole.note, "");
+  // Of 1,024 MB others use 717: 102 MB are left below the shrink line at 80 %, and more with every byte of our own.
+  available(300'000);
+  const auto less = fitted_way(s, 35, policy);
+  EXPECT_NE(less.note.find("instead of --memory 400MB"), std::string::npos) << less.note;
+  EXPECT_LT(less.way.bytes(), whole.way.bytes());
+  EXPECT_EQ(policy->memory_threshold_percentage, 80);
+  EXPECT_EQ(fitted_way(s, 35, none).note, "");
+}
+
+TEST_F(Fitting, RaisesLinesThatEvenTheLeastWouldCrossUnlessTheyWereSet) {
+  Settings s;
+  s.batch = s.micro_batch = 32, s.memory = "400MB", s.dim = 128, s.layers = 4, s.heads = 4, s.context = 128;
+  const uint64_t own = OwnMemory().resident() / 1024;
+  std::optional<guard::Policy> policy = guard::Policy{}, set = policy;
+  set->memory_threshold_percentage = 81;
+  available(int(150'000 - own));
+  const auto least = fitted_way(s, 35, policy);
+  EXPECT_NE(least.note.find("the guard acts at"), std::string::npos) << least.note;
+  EXPECT_GT(policy->memory_threshold_percentage, 80);
+  auto refusal = [&](std::optional<guard::Policy> with) -> std::string {
+    try {
+      fitted_way(s, 35, with);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal(set).find("bytes at least"), std::string::npos) << refusal(set);
+  available(21'000);
+  EXPECT_NE(refusal(guard::Policy{}).find("bytes at least"), std::string::npos) << refusal(guard::Policy{});
 }
 
 }  // namespace

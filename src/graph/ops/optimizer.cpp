@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t square_block = 1 << 16;  // fixed, so that the norm does not depend on the number of threads
 constexpr int64_t adam_grain = 4096;
+static_assert(adam_grain % kernels::moment_block == 0);
 
 // gradient [n] -> partial sums, one per block, as pairs of floats holding a double's head and tail
 class SumSquares final : public Op {
@@ -56,10 +57,15 @@ class Clip final : public Op {
 class AdamW final : public Op {
  public:
   AdamW(AdamWOptions options, bool clipped) : options_(options), clipped_(clipped) {}
-  const char* name() const override { return "adamw"; }
-  std::vector<Type> infer(std::span<const Type> in) const override { return {in[0], in[0], in[0]}; }
+  const char* name() const override { return options_.eight_bit ? "adamw_8bit" : "adamw"; }
+  std::vector<Type> infer(std::span<const Type> in) const override {
+    if (!options_.eight_bit) return {in[0], in[0], in[0]};
+    const Type codes{in[0].shape, DType::u8},
+        scales{{(in[0].elements() + kernels::moment_block - 1) / kernels::moment_block}};
+    return {in[0], codes, codes, scales, scales};
+  }
   double work(std::span<const Type> in, std::span<const Type>) const override {
-    return 40. * double(in[0].elements());
+    return (options_.eight_bit ? 80. : 40.) * double(in[0].elements());
   }
   int64_t parts(std::span<const Type> in, std::span<const Type>) const override {
     return (in[0].elements() + adam_grain - 1) / adam_grain;
@@ -67,11 +73,30 @@ class AdamW final : public Op {
   void run(const Frame& f, int part, int parts) const override {
     const Range r = split(f.in_type(0).elements(), part, parts, adam_grain);
     const double t = static_cast<double>(f.now->step) + 1, lr = f.now->learning_rate;
-    f.kernels->adamw({r.end - r.begin, f.out(0) + r.begin, f.in(0) + r.begin, f.out(1) + r.begin,
-                      f.out(2) + r.begin, clipped_ ? f.in(1)[0] : 1.f, options_.beta1, options_.beta2,
-                      options_.epsilon, static_cast<float>(lr / (1 - std::pow(double(options_.beta1), t))),
-                      static_cast<float>(1 / std::sqrt(1 - std::pow(double(options_.beta2), t))),
-                      static_cast<float>(1 - lr * options_.weight_decay)});
+    kernels::AdamW step{
+        .count = r.end - r.begin,
+        .parameter = f.out(0) + r.begin,
+        .gradient = f.in(0) + r.begin,
+        .m = nullptr,
+        .v = nullptr,
+        .gradient_scale = clipped_ ? f.in(1)[0] : 1.f,
+        .beta1 = options_.beta1,
+        .beta2 = options_.beta2,
+        .epsilon = options_.epsilon,
+        .rate = static_cast<float>(lr / (1 - std::pow(double(options_.beta1), t))),
+        .correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(double(options_.beta2), t))),
+        .keep = static_cast<float>(1 - lr * options_.weight_decay)};
+    if (options_.eight_bit) {
+      const int64_t block = r.begin / kernels::moment_block;
+      f.kernels->adamw8(
+          {step, f.outputs[1].as<uint8_t>() + r.begin, f.outputs[2].as<uint8_t>() + r.begin, f.out(3) + block,
+           f.out(4) + block,
+           kernels::dropout_hash(static_cast<uint32_t>(f.now->seed), static_cast<uint32_t>(f.now->step)),
+           static_cast<uint32_t>(r.begin)});
+      return;
+    }
+    step.m = f.out(1) + r.begin, step.v = f.out(2) + r.begin;
+    f.kernels->adamw(step);
   }
 
  private:

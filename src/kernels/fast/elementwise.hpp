@@ -59,8 +59,8 @@ inline void scale(const Scale& a) {
   for_lanes(a.count, [&](int64_t i, int n) { store_lanes(a.y + i, load_lanes(a.x + i, n) * a.factor, n); });
 }
 
-// `scale` where hash(key, first + lane) >= threshold, else 0.
-FORCE_INLINE vf dropout_mask(uint32_t key, uint32_t first, uint32_t threshold, float scale) {
+// dropout_hash(key, first + lane)
+FORCE_INLINE vu hash_lanes(uint32_t key, uint32_t first) {
   vu h;
   for (int i = 0; i < W; ++i) h[i] = first + static_cast<uint32_t>(i);
   h = h * 0x9e3779b1u ^ key;
@@ -69,7 +69,12 @@ FORCE_INLINE vf dropout_mask(uint32_t key, uint32_t first, uint32_t threshold, f
   h ^= h >> 13;
   h *= 0xc2b2ae35u;
   h ^= h >> 16;
-  return h >= threshold ? splat(scale) : vf{};
+  return h;
+}
+
+// `scale` where hash(key, first + lane) >= threshold, else 0.
+FORCE_INLINE vf dropout_mask(uint32_t key, uint32_t first, uint32_t threshold, float scale) {
+  return hash_lanes(key, first) >= threshold ? splat(scale) : vf{};
 }
 
 inline void dropout(const Dropout& a) {

@@ -19,6 +19,62 @@ inline void adamw(const AdamW& a) {
   });
 }
 
+typedef uint8_t vb __attribute__((vector_size(W)));
+
+FORCE_INLINE vf load_codes(const uint8_t* p, int n) {
+  vb codes = {};
+  memcpy(&codes, p, static_cast<size_t>(n));
+  return __builtin_convertvector(__builtin_convertvector(codes, vi), vf);
+}
+FORCE_INLINE void store_codes(uint8_t* p, vf x, int n) {
+  const vb codes = __builtin_convertvector(__builtin_convertvector(x, vi), vb);
+  memcpy(p, &codes, static_cast<size_t>(n));
+}
+FORCE_INLINE vf magnitude(vf x) { return x < 0.f ? -x : x; }
+FORCE_INLINE vf root_of(vf x) { return x > 1.2e-38f ? x * reciprocal_root(x) : vf{}; }
+// Rounded down; x is not negative.
+FORCE_INLINE vf whole(vf x) { return __builtin_convertvector(__builtin_convertvector(x, vi), vf); }
+
+inline void adamw8(const AdamW8& a) {
+  float m[moment_block], v[moment_block];
+  for (int64_t start = 0; start < a.step.count; start += moment_block) {
+    const int64_t block = start / moment_block,
+                  count = a.step.count - start < moment_block ? a.step.count - start : moment_block;
+    uint8_t* m_codes = a.m + start;
+    uint8_t* v_codes = a.v + start;
+    const float m_scale = a.m_scale[block] * (1.f / (127.f * 127.f)), v_scale = a.v_scale[block];
+    for_lanes(count, [&](int64_t i, int n) {
+      const vf c = load_codes(m_codes + i, n) - 128.f, r = load_codes(v_codes + i, n) * (1.f / 255.f);
+      store_lanes(m + i, c * magnitude(c) * m_scale, n);
+      store_lanes(v + i, r * r * (r * r) * v_scale, n);
+    });
+    AdamW step = a.step;
+    step.count = count, step.m = m, step.v = v;
+    step.parameter += start, step.gradient += start;
+    adamw(step);
+    vf m_most = {}, v_most = {};
+    for_lanes(count, [&](int64_t i, int n) {
+      m_most = vmax(magnitude(load_lanes(m + i, n)), m_most);
+      v_most = vmax(load_lanes(v + i, n), v_most);
+    });
+    const float smallest = 1.2e-38f, most_m = maximum(m_most), most_v = maximum(v_most);
+    a.m_scale[block] = most_m > smallest ? most_m : 0;
+    a.v_scale[block] = most_v > smallest ? most_v : 0;
+    const float over_m = most_m > smallest ? 1 / most_m : 0, over_v = most_v > smallest ? 1 / most_v : 0;
+    for_lanes(count, [&](int64_t i, int n) {
+      const vu h = hash_lanes(a.key, a.first + static_cast<uint32_t>(start + i));
+      const vf up_m = __builtin_convertvector((vi)(h >> 16), vf) * 0x1p-16f,
+               up_v = __builtin_convertvector((vi)(h & 0xffff), vf) * 0x1p-16f;
+      const vf x = load_lanes(m + i, n), y = load_lanes(v + i, n);
+      const vf c = whole(root_of(magnitude(x) * over_m) * 127.f + up_m);
+      const vf r = whole(root_of(root_of(y * over_v)) * 255.f + up_v);
+      const vf limited = c > 127.f ? splat(127.f) : c;
+      store_codes(m_codes + i, x < 0.f ? 128.f - limited : 128.f + limited, n);
+      store_codes(v_codes + i, y > 0.f ? (r > 255.f ? splat(255.f) : r < 1.f ? splat(1.f) : r) : vf{}, n);
+    });
+  }
+}
+
 // Sums blocks of 1024 in single precision, the blocks in double.
 inline double sum_squares(const SumSquares& a) {
   double total = 0;

@@ -38,6 +38,7 @@ const Table table = {
     .attention_cached = attention_cached,
     .cross_entropy = cross_entropy,
     .adamw = adamw,
+    .adamw8 = adamw8,
     .sum_squares = sum_squares,
 };
 

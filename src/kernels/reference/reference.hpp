@@ -24,6 +24,7 @@ void attention_backward(const AttentionBackward&, float* scratch);
 void attention_cached(const AttentionCached&);
 void cross_entropy(const CrossEntropy&);
 void adamw(const AdamW&);
+void adamw8(const AdamW8&);
 double sum_squares(const SumSquares&);
 
 }  // namespace plimsoll::kernels::reference

@@ -24,6 +24,7 @@ const Table reference_table = {
     .attention_cached = reference::attention_cached,
     .cross_entropy = reference::cross_entropy,
     .adamw = reference::adamw,
+    .adamw8 = reference::adamw8,
     .sum_squares = reference::sum_squares,
 };
 
