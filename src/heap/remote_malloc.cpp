@@ -38,14 +38,17 @@ bool is_libc(std::string_view path) {
 
 uint64_t head_of(uint64_t arena, size_t list) { return arena + offsetof(Arena, bins) + 16 * list - 16; }
 
-// Most lists of a program are empty: their heads point at themselves. No other data look like that.
+// Most lists of a program are empty: their heads point at themselves. That is so from any of the lists on, so what lies
+// beside them has to fit too.
 bool is_arena(const Arena& arena, uint64_t address) {
+  constexpr uint64_t most_threads = 1 << 22, most_bytes = 1ull << 47, page = 4096;
   size_t empty = 0;
   for (size_t list = 0; list < 127; ++list)
     empty +=
         arena.bins[2 * list] == head_of(address, list) && arena.bins[2 * list + 1] == head_of(address, list);
-  return empty >= 16 && arena.top % 16 == 0 && arena.next % 8 == 0 && arena.next != 0 &&
-         arena.system <= arena.most_system && arena.system < 1ull << 47;
+  return empty >= 8 && arena.top % 16 == 0 && arena.next % 16 == 0 && arena.next != 0 &&
+         arena.attached_threads < most_threads && arena.system % page == 0 && arena.system != 0 &&
+         arena.system <= arena.most_system && arena.most_system < most_bytes;
 }
 
 class Reading {
@@ -56,8 +59,7 @@ class Reading {
     ++figures_.arenas;
     figures_.system += arena.system;
     Chunk chunk;
-    // An arena that was never used has its own list as its topmost chunk.
-    if (arena.system != 0 && read(arena.top, chunk)) count(chunk);
+    if (read(arena.top, chunk)) count(chunk);
     // Short chunks that were freed a moment ago, in singly linked lists; a link is masked by where it lies.
     for (size_t list = 0; list < 10; ++list)
       for (uint64_t at = arena.fast[list]; at != 0;

@@ -244,8 +244,8 @@ TEST(Collector, ProgramsThatAllocateLittleAreSampledMoreFinely) {
   ASSERT_FALSE(collector.processes().empty());
   const Header& slow = collector.processes().back()->reader->header();
   EXPECT_EQ(slow.rate, 512u << 10);
-  // 12 MB and what an interpreter needs are 50 samples at that rate.
-  EXPECT_GT(slow.samples, 130u);
+  // 12 MB in blocks of 200 kB are 19 samples at that rate and 57 at the finest; an interpreter adds some of its own.
+  EXPECT_GT(slow.samples, 60u);
 
   // Half a gigabyte at once is 900 samples at that rate, 7,000 at the finest.
   Collector other({}, 512 << 10);
