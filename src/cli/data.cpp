@@ -49,7 +49,7 @@ void run(const Text& text) {
   const Dataset data(text.file, model, options);
   const DatasetFigures& figures = data.figures();
   std::vector<uint32_t> lengths;
-  for (size_t i = 0; i < data.samples(); ++i) lengths.push_back(uint32_t(data.sample(i).size() - 1));
+  for (size_t i = 0; i < data.samples(); ++i) lengths.push_back(uint32_t(data.length(i) - 1));
   const uint64_t windows = pack(lengths, uint32_t(text.context)).windows();
   if (figures.bad || !data.samples()) exit_code = int(Exit::usage);
   if (!text.as_json) return print_report(figures, text, model, windows);

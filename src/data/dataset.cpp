@@ -40,6 +40,7 @@ struct Dataset::Reader {
   const DatasetOptions& options;
   std::optional<Labeller> labeller = {};
   std::vector<uint64_t> hashes = {};  // of the rows' tokens
+  TokenHash hash = {};                // of the tokens of all samples
 
   void read_line(std::string_view line, uint64_t number) {
     try {
@@ -54,7 +55,7 @@ struct Dataset::Reader {
       }
       const LabelledTokens labelled = labeller->label(row);
       hashes.push_back(XXH3_64bits(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t)));
-      set.add(labelled, number, text.tokenizer, options);
+      set.add(labelled, number, text.tokenizer, options, hash);
     } catch (const InputError& error) {
       if (!labeller && set.figures_.schema) throw;  // the template, not the row
       if (!options.skip_bad) fail_input("line {}: {}; mend it, or give --skip-bad", number, error.what());
@@ -66,13 +67,16 @@ struct Dataset::Reader {
     std::sort(hashes.begin(), hashes.end());
     const auto different = std::unique(hashes.begin(), hashes.end());
     set.figures_.duplicates = uint64_t(hashes.end() - different);
-    set.tokens_.shrink_to_fit();
+    set.tokens_.finish();
+    set.begin_.finish();
+    set.fingerprint_ = fmt::format("rows xxh3-64 {:016x}", hash.value());
   }
 };
 
 Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOptions& options,
                  const ReadingProgress& reading) {
   if (options.context < 1) fail_input("context {}; expected at least 1", options.context);
+  begin_.push_back(0);
   const MappedFile file(path);
   const std::string_view whole(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   std::string_view rest = whole;
@@ -95,12 +99,10 @@ Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOp
     }
   }
   reader.finish();
-  fingerprint_ =
-      fmt::format("rows xxh3-64 {:016x}", XXH3_64bits(tokens_.data(), tokens_.size() * sizeof(Token)));
 }
 
 void Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
-                  const DatasetOptions& options) {
+                  const DatasetOptions& options, TokenHash& hash) {
   const size_t count = labelled.tokens.size(), kept = std::min(count, size_t(options.context) + 1);
   figures_.tokens += count;
   if (count > figures_.longest) figures_.longest = count, figures_.longest_line = line;
@@ -121,10 +123,26 @@ void Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::T
   }
   figures_.targets += targets;
   figures_.structural += structural;
+  std::vector<int32_t> sample(kept);
   for (size_t i = 0; i < kept; ++i)
-    tokens_.push_back({uint32_t(labelled.tokens[i]) | uint32_t(labelled.learned[i]) << 31 |
-                       uint32_t(labelled.learned[i] && structure[i]) << 30});
+    sample[i] = int32_t(uint32_t(labelled.tokens[i]) | uint32_t(labelled.learned[i]) << 31 |
+                        uint32_t(labelled.learned[i] && structure[i]) << 30);
+  hash.update(std::as_bytes(std::span(sample)));
+  tokens_.append(sample);
   begin_.push_back(tokens_.size());
+}
+
+Dataset::Place Dataset::place(size_t i) const {
+  uint64_t ends[2];
+  begin_.read(i, ends);
+  return {ends[0], size_t(ends[1] - ends[0])};
+}
+
+size_t Dataset::read(size_t i, size_t first, std::span<int32_t> words) const {
+  const Place at = place(i);
+  const size_t count = std::min(words.size(), at.length - first);
+  tokens_.read(at.begin + first, words.first(count));
+  return count;
 }
 
 }  // namespace plimsoll

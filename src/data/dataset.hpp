@@ -1,4 +1,5 @@
-// A JSONL file for fine-tuning as tokens with labels, read once when it is opened. Four bytes a token are kept.
+// A JSONL file for fine-tuning as tokens with labels, read once when it is opened, in bounded memory but for eight bytes a
+// row while it is read: four bytes a token and eight a sample are kept in temporary files.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,8 @@
 #include "data/corpus.hpp"
 #include "data/labels.hpp"
 #include "data/selective.hpp"
+#include "data/spilled.hpp"
+#include "data/token_hash.hpp"
 
 namespace plimsoll {
 
@@ -36,9 +39,9 @@ class Dataset {
  public:
   // A token with its labels in one word.
   struct Token {
-    uint32_t word;
-    int32_t id() const { return int32_t(word & 0x3FFFFFFF); }
-    bool learned() const { return word >> 31; }
+    int32_t word;
+    int32_t id() const { return word & 0x3FFFFFFF; }
+    bool learned() const { return word < 0; }
     bool structural() const { return word >> 30 & 1; }
   };
 
@@ -51,17 +54,23 @@ class Dataset {
   const std::string& fingerprint() const { return fingerprint_; }
   // Samples that have something to learn, in the order of the file.
   size_t samples() const { return begin_.size() - 1; }
-  std::span<const Token> sample(size_t i) const {
-    return std::span(tokens_).subspan(begin_[i], begin_[i + 1] - begin_[i]);
-  }
+  size_t length(size_t i) const { return place(i).length; }
+  // Fills `words` with those of the tokens of a sample from `first` on, and returns how many they are. Allocates nothing;
+  // any number of threads may.
+  size_t read(size_t i, size_t first, std::span<int32_t> words) const;
 
  private:
   struct Reader;
+  struct Place {
+    uint64_t begin;
+    size_t length;
+  };
+  Place place(size_t i) const;
   void add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
-           const DatasetOptions& options);
+           const DatasetOptions& options, TokenHash& hash);
 
-  std::vector<Token> tokens_;
-  std::vector<uint64_t> begin_ = {0};
+  Spilled<int32_t> tokens_;  // words
+  Spilled<uint64_t> begin_;  // of the samples, and the end of the last
   DatasetFigures figures_;
   std::string fingerprint_;
 };

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr uint64_t largest_config = 32 << 20;
+constexpr uint64_t largest_config = 2 << 20, largest_tokenizer = 32 << 20;
 
 // The object in a file of the folder; an empty one if there is no such file.
 json read_config(const fs::path& path) {
@@ -78,7 +78,7 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
   if (!begin) begin = find_id(sizes, "bos_token_id", tokenizer);
   if (!end) end = find_id(sizes, "eos_token_id", tokenizer);
   const std::string file =
-      read_file(fs::is_directory(model) ? model / "tokenizer.json" : model, largest_config);
+      read_file(fs::is_directory(model) ? model / "tokenizer.json" : model, largest_tokenizer);
   return {std::move(tokenizer),
           std::move(chosen),
           begin,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -23,43 +22,58 @@ PackedCorpus::PackedCorpus(const std::string& path, Tokenizer tokenizer, const P
       selects_(options.rows.selective.structure != Structure::none),
       selective_from_epoch_(options.selective_from_epoch),
       data_(path, *tokenizer_.model(), options.rows, reading) {
-  divide(options.all_for_validation);
-  for (Part& part : parts_) pack_part(part);
+  const auto divided = divide(options.all_for_validation);
+  for (size_t i = 0; i < parts_.size(); ++i) pack_part(divided[i], parts_[i]);
 }
 
 // Drawn like the samples with provenance are, so that a file sorted by source has all of them in both parts.
-void PackedCorpus::divide(bool all_for_validation) {
+std::array<std::vector<uint32_t>, 2> PackedCorpus::divide(bool all_for_validation) const {
   const size_t count = data_.samples(), least = all_for_validation ? 1 : 2;
   if (count < least)
     fail_input(
         "[data] {}: {} of its {} rows can be learned from; at least {} are needed (plimsoll data check says "
         "more)",
         path_, count, figures().rows, least);
+  std::array<std::vector<uint32_t>, 2> parts;
   const CounterRng lot(0, Stream::shuffle);
   for (uint32_t i = 0; i < count; ++i) {
     const bool validates = lot.below(i / samples_of_a_lot, samples_of_a_lot) == i % samples_of_a_lot;
-    parts_[all_for_validation || validates].samples.push_back(i);
+    parts[all_for_validation || validates].push_back(i);
   }
-  auto& [train, validation] = parts_;
+  auto& [train, validation] = parts;
   for (auto [from, to] : {std::pair{&train, &validation}, std::pair{&validation, &train}})
-    if (to->samples.empty() && !all_for_validation) {
-      to->samples.push_back(from->samples.back());
-      from->samples.pop_back();
+    if (to->empty() && !all_for_validation) {
+      to->push_back(from->back());
+      from->pop_back();
     }
+  return parts;
 }
 
-void PackedCorpus::pack_part(Part& part) const {
-  std::vector<uint32_t> lengths;
-  for (const uint32_t sample : part.samples) lengths.push_back(uint32_t(data_.sample(sample).size() - 1));
-  part.packing = pack(lengths, uint32_t(context_));
-  for (const bool selective : {false, true})
-    for (size_t w = 0; w < part.packing.windows(); ++w) {
-      uint32_t count = 0;
-      for (uint32_t i = part.packing.begin[w]; i < part.packing.begin[w + 1]; ++i)
-        for (const Dataset::Token token : data_.sample(part.samples[part.packing.samples[i]]).subspan(1))
-          count += token.learned() && !(selective && token.structural());
-      part.targets[selective].push_back(count);
+void PackedCorpus::pack_part(const std::vector<uint32_t>& samples, Part& part) const {
+  std::vector<uint32_t> lengths(samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) lengths[i] = uint32_t(data_.length(samples[i]) - 1);
+  const Packing packing = pack(lengths, uint32_t(context_));
+  std::vector<int32_t> words(context_ + 1);
+  part.begin.push_back(0);
+  for (size_t w = 0; w < packing.windows(); ++w) {
+    uint32_t counts[2] = {};
+    for (uint32_t i = packing.begin[w]; i < packing.begin[w + 1]; ++i) {
+      const uint32_t sample = samples[packing.samples[i]];
+      part.packed.push_back(sample);
+      for (const int32_t word : std::span(words).first(data_.read(sample, 0, words)).subspan(1)) {
+        const Dataset::Token token{word};
+        counts[0] += token.learned();
+        counts[1] += token.learned() && !token.structural();
+      }
     }
+    part.begin.push_back(packing.begin[w + 1]);
+    for (const bool selective : {false, true}) part.targets[selective].push_back(counts[selective]);
+    part.all_targets += counts[0];
+    part.nothing_left += counts[1] == 0;
+  }
+  part.samples.append(samples);
+  for (auto* each : {&part.samples, &part.packed, &part.begin, &part.targets[0], &part.targets[1]})
+    each->finish();
 }
 
 std::string PackedCorpus::description() const {
@@ -72,33 +86,33 @@ std::string PackedCorpus::fingerprint() const {
                      selects_ ? fmt::to_string(selective_from_epoch_) : "never");
 }
 
-uint64_t PackedCorpus::targets(Split split) const {
-  const auto& all = part(split).targets[0];
-  return std::accumulate(all.begin(), all.end(), uint64_t(0));
-}
-
 void PackedCorpus::window(Split split, uint64_t place, std::span<int32_t> out) const {
   const Part& from = part(split);
-  size_t done = 0;
+  const uint64_t samples = from.samples.size();
   std::fill(out.begin(), out.end(), 0);
-  while (done < out.size() && !from.samples.empty())
-    for (const uint32_t sample : from.samples)
-      for (const Dataset::Token token : data_.sample(sample)) {
-        if (place > 0)
-          --place;
-        else if (done < out.size())
-          out[done++] = token.id();
-      }
+  for (uint64_t i = 0; !out.empty() && samples > 0; i = (i + 1) % samples) {
+    const uint64_t length = data_.length(from.samples[i]);
+    if (place >= length) {
+      place -= length;
+      continue;
+    }
+    const size_t count = data_.read(from.samples[i], size_t(place), out);
+    for (int32_t& word : out.first(count)) word = Dataset::Token{word}.id();
+    out = out.subspan(count);
+    place = 0;
+  }
 }
 
 void PackedCorpus::fill(Split split, uint64_t window, bool selective, const Row& row) const {
   const Part& from = part(split);
+  uint32_t ends[2];
+  from.begin.read(window, ends);
   size_t at = 0;
-  for (uint32_t i = from.packing.begin[window]; i < from.packing.begin[window + 1]; ++i) {
-    const auto sample = data_.sample(from.samples[from.packing.samples[i]]);
-    for (size_t t = 0; t + 1 < sample.size(); ++t, ++at) {
-      const Dataset::Token next = sample[t + 1];
-      row.tokens[at] = sample[t].id();
+  for (uint32_t i = ends[0]; i < ends[1]; ++i) {
+    const size_t length = data_.read(from.packed[i], 0, row.tokens.subspan(at));
+    for (size_t t = 0; t + 1 < length; ++t, ++at) {
+      const Dataset::Token token{row.tokens[at]}, next{row.tokens[at + 1]};
+      row.tokens[at] = token.id();
       row.targets[at] = next.learned() && !(selective && next.structural()) ? next.id() : -1;
       row.positions[at] = int32_t(t);
     }
@@ -121,8 +135,7 @@ std::vector<std::string> PackedCorpus::notes() const {
     notes.push_back(
         fmt::format("{} malformed rows are skipped; the first is {}", format_count(f.bad), f.first_bad));
   if (selects_) {
-    const auto& counts = part(Split::train).targets[1];
-    const auto without = uint64_t(std::count(counts.begin(), counts.end(), 0u));
+    const uint64_t without = part(Split::train).nothing_left;
     notes.push_back(fmt::format(
         "selective loss leaves out {} of {} learned tokens ({:.1f} %){}", format_count(f.structural),
         format_count(f.targets), 100 * double(f.structural) / double(std::max<uint64_t>(1, f.targets)),

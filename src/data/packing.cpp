@@ -18,7 +18,9 @@ Packing pack(std::span<const uint32_t> lengths, uint32_t room) {
   const size_t leaves = std::bit_ceil(size_t(room) + 1);
   std::vector<uint32_t> count(2 * leaves);
   std::vector<std::vector<uint32_t>> with_room(size_t(room) + 1);
-  std::vector<std::vector<uint32_t>> windows;
+  std::vector<uint32_t> window_of;  // by place in `order`
+  window_of.reserve(order.size());
+  Packing packing;
   const auto change = [&](size_t left, int by) {
     for (size_t node = leaves + left; node; node /= 2) count[node] += uint32_t(by);
   };
@@ -38,24 +40,23 @@ Packing pack(std::span<const uint32_t> lengths, uint32_t room) {
     size_t left = least(length);
     uint32_t window = 0;
     if (left > room) {
-      window = uint32_t(windows.size());
-      windows.emplace_back();
+      window = uint32_t(packing.windows());
+      packing.begin.push_back(0);
       left = room;
     } else {
       window = with_room[left].back();
       with_room[left].pop_back();
       change(left, -1);
     }
-    windows[window].push_back(sample);
+    window_of.push_back(window);
+    ++packing.begin[window + 1];
     with_room[left - length].push_back(window);
     change(left - length, 1);
   }
-  Packing packing;
-  packing.samples.reserve(order.size());
-  for (const auto& window : windows) {
-    packing.samples.insert(packing.samples.end(), window.begin(), window.end());
-    packing.begin.push_back(uint32_t(packing.samples.size()));
-  }
+  std::partial_sum(packing.begin.begin(), packing.begin.end(), packing.begin.begin());
+  packing.samples.resize(order.size());
+  std::vector<uint32_t> next = packing.begin;
+  for (size_t i = 0; i < order.size(); ++i) packing.samples[next[window_of[i]]++] = order[i];
   return packing;
 }
 

@@ -7,6 +7,7 @@ namespace plimsoll {
 namespace {
 
 using nlohmann::json;
+constexpr size_t longest_row = 16 << 20, most_values = 100'000;
 
 const std::string& text_of(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -54,6 +55,8 @@ const char* schema_name(Schema schema) {
 }
 
 Row parse_row(std::string_view line) {
+  if (line.size() > longest_row) fail_input("it has more than {} MiB", longest_row >> 20);
+  if (has_more_values(line, most_values)) fail_input("it has more than {} values", most_values);
   const json object = parse_json(line);
   if (!object.is_object()) fail_input("it is not a JSON object");
   Row row;

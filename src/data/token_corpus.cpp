@@ -1,8 +1,6 @@
 #include "data/token_corpus.hpp"
 
 #include <fmt/format.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 
@@ -33,34 +31,42 @@ TokenCorpus::TokenCorpus(const std::string& path, Tokenizer tokenizer, double tr
     : path_(path), tokenizer_(std::move(tokenizer)) {
   const std::vector<std::string> files = files_of(path);
   const uint64_t total = total_bytes(files);
+  TokenHash hash;
   for (const std::string& file : files)
-    read(file, [&](uint64_t done) {
+    read(file, hash, [&](uint64_t done) {
       if (reading) reading(bytes_ + done, std::max(total, bytes_ + done));
     });
-  if (tokens_.empty()) fail_input("[data] {} is empty; give text to train on", path);
-  tokens_.shrink_to_fit();
+  if (tokens_.size() == 0) fail_input("[data] {} is empty; give text to train on", path);
+  tokens_.finish();
   train_tokens_ = uint64_t(double(tokens_.size()) * train_share);
-  fingerprint_ =
-      fmt::format("tokens xxh3-64 {:016x}", XXH3_64bits(tokens_.data(), tokens_.size() * sizeof(int32_t)));
+  fingerprint_ = fmt::format("tokens xxh3-64 {:016x}", hash.value());
 }
 
-void TokenCorpus::read(const std::string& path, const std::function<void(uint64_t)>& pass) {
+void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::function<void(uint64_t)>& pass) {
   const ModelText& model = *tokenizer_.model();
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (text.empty()) return;
+  std::vector<int32_t> part;
+  const auto keep = [&] {
+    hash.update(std::as_bytes(std::span(part)));
+    tokens_.append(part);
+    part.clear();
+  };
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = next_cut(text, std::min(text.size(), begin + pass_stride));
     try {
-      model.tokenizer.encode(text.substr(begin, end - begin), tokens_);
+      model.tokenizer.encode(text.substr(begin, end - begin), part);
     } catch (const InputError& error) {
       fail_input("[data] {}, from byte {}: {}", path, begin + 1, error.what());
     }
+    keep();
     file.drop(begin, end - begin);
     begin = end;
     pass(begin);
   }
-  if (model.end) tokens_.push_back(*model.end);
+  if (model.end) part.push_back(*model.end);
+  keep();
   bytes_ += text.size();
 }
 
@@ -69,8 +75,7 @@ std::string TokenCorpus::description() const {
 }
 
 void TokenCorpus::window(Split split, uint64_t place, std::span<int32_t> out) const {
-  std::copy_n(tokens_.begin() + ptrdiff_t(place + (split == Split::train ? 0 : train_tokens_)), out.size(),
-              out.begin());
+  tokens_.read(place + (split == Split::train ? 0 : train_tokens_), out);
 }
 
 }  // namespace plimsoll

@@ -1,11 +1,13 @@
 // Text files read with the tokenizer of a published model: everything is tokenized when it is opened, and four bytes a
-// token are kept.
+// token are kept, in a temporary file where they are many.
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "data/corpus.hpp"
+#include "data/spilled.hpp"
+#include "data/token_hash.hpp"
 
 namespace plimsoll {
 
@@ -25,11 +27,11 @@ class TokenCorpus final : public Corpus {
   void window(Split split, uint64_t place, std::span<int32_t> out) const override;
 
  private:
-  void read(const std::string& path, const std::function<void(uint64_t)>& pass);
+  void read(const std::string& path, TokenHash& hash, const std::function<void(uint64_t)>& pass);
 
   std::string path_;
   Tokenizer tokenizer_;
-  std::vector<int32_t> tokens_;
+  Spilled<int32_t> tokens_;
   uint64_t train_tokens_ = 0, bytes_ = 0;
   std::string fingerprint_;
 };

@@ -76,7 +76,7 @@ void check_activation(const Keys& keys, const char* key, const char* usual,
   const std::string named = keys.text(key, usual);
   for (const char* name : known)
     if (named == name) return;
-  fail_input("'{}' is \"{}\", which is not supported; only {} is", key, named, *known.begin());
+  fail_input("'{}' is {}, which is not supported; only {} is", key, Keys::shown(named), *known.begin());
 }
 
 RotaryScaling scaling_of(const Keys& rope) {
@@ -85,7 +85,8 @@ RotaryScaling scaling_of(const Keys& rope) {
   RotaryScaling scaling;
   if (type == "default") return scaling;
   if (type != "linear" && type != "llama3")
-    fail_input("'rope_type' is \"{}\", which is not supported; default, linear and llama3 are", type);
+    fail_input("'rope_type' is {}, which is not supported; default, linear and llama3 are",
+               Keys::shown(type));
   scaling.kind = type == "linear" ? RotaryScaling::Kind::linear : RotaryScaling::Kind::llama3;
   scaling.factor = rope.number("factor", 1);
   if (type == "linear") return scaling;
@@ -177,7 +178,9 @@ void check_total(const ModelSpec& s) {
 
 PretrainedConfig parse_config(std::string_view text) {
   const json config = parse_json(text);
-  if (!config.is_object()) fail_input("it is not a JSON object");
+  if (!config.is_object()) fail_input("it is not a JSON object of at most {} levels", deepest_json);
+  // Programs differ in which of two values they take.
+  if (const auto twice = key_twice(text)) fail_input("it has the key {} twice", Keys::shown(*twice));
   const Keys keys(config);
   const json* named = keys.find("architectures");
   if (!named || !named->is_array() || named->size() != 1 || !(*named)[0].is_string())

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/json.hpp"
 #include "model/families.hpp"
 #include "platform/direct_file.hpp"
+#include "pretrained/shard_index.hpp"
 #include "tensor/half.hpp"
 
 namespace plimsoll {
@@ -20,34 +19,15 @@ namespace fs = std::filesystem;
 constexpr const char* single_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
 constexpr uint64_t largest_index = 16'000'000;
-constexpr size_t most_shards = 1000;
 constexpr size_t load_buffer = size_t{1} << 20;
 
-// The shards an index names, in the order of their names, and which holds what.
-struct ShardIndex {
-  std::vector<std::string> files;
-  std::unordered_map<std::string, std::string> file_of;  // by tensor
-};
-
 ShardIndex read_index(const fs::path& path) {
-  const auto index = parse_json(read_file(path, largest_index));
-  const std::string name = path.string();
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-    fail_input("{}: it has no 'weight_map'", name);
-  ShardIndex read;
-  std::set<std::string> files;
-  for (const auto& item : index["weight_map"].items()) {
-    if (!item.value().is_string()) fail_input("{}: '{}' names no file", name, shown(item.key()));
-    const auto file = item.value().get<std::string>();
-    if (file.empty() || file.find('/') != file.npos || file.find('\0') != file.npos || file[0] == '.')
-      fail_input("{}: '{}' is in '{}', which is no file of the folder", name, shown(item.key()), shown(file));
-    read.file_of[item.key()] = file;
-    files.insert(file);
-    if (files.size() > most_shards) fail_input("{}: it names more than {} files", name, most_shards);
+  const std::string text = read_file(path, largest_index);
+  try {
+    return parse_shard_index(text);
+  } catch (const InputError& error) {
+    fail_input("{}: {}", path.string(), error.what());
   }
-  if (files.empty()) fail_input("{}: its 'weight_map' is empty", name);
-  read.files.assign(files.begin(), files.end());
-  return read;
 }
 
 // The model's name of a tensor: files of GPT-2 have a prefix or none.

@@ -27,5 +27,18 @@ TEST(Json, BracketsInStringsDoNotCountAndClosedOnesNoLonger) {
   EXPECT_TRUE(parse_json("[1").is_discarded());
 }
 
+TEST(Json, ValuesAreCountedOutsideOfStrings) {
+  EXPECT_TRUE(has_more_values("[1,2,{}]", 3));
+  EXPECT_FALSE(has_more_values("[1,2,{}]", 4));
+  EXPECT_FALSE(has_more_values(R"(["[,,,,\",{{{"])", 1));
+}
+
+TEST(Json, AKeyIsFoundTwiceOnlyInTheSameObject) {
+  EXPECT_EQ(key_twice(R"({"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]})"), std::nullopt);
+  EXPECT_EQ(key_twice(R"({"a":1,"b":{"c":2,"\u0063":3},"a":4})"), "c");
+  EXPECT_EQ(key_twice(R"([{"a":1},{"b":2,"b":3}])"), "b");
+  EXPECT_EQ(key_twice("1"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace plimsoll

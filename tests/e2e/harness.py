@@ -31,10 +31,10 @@ def needs_plain_memory(what):
 
 
 class Ended:
-    """How a process ended; its peak memory as the kernel counted it, where it was waited for from here."""
+    """How a process ended; its peak memory and its processor time as the kernel counted them, where it was waited for from here."""
 
-    def __init__(self, code, out, err, peak=0):
-        self.code, self.out, self.err, self.peak = code, out, err, peak
+    def __init__(self, code, out, err, peak=0, seconds=0):
+        self.code, self.out, self.err, self.peak, self.seconds = code, out, err, peak, seconds
 
     def __str__(self):
         return f"code {self.code}\nstdout: {self.out[-2000:]}\nstderr: {self.err[-2000:]}"
@@ -84,7 +84,8 @@ class Running:
                 raise AssertionError(f"no end after {timeout} s: {self.process.args}\n{self.text()[-2000:]}")
             time.sleep(0.005)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        return Ended(self.process.returncode, self.text(0), self.text(1), usage.ru_maxrss * 1024)
+        return Ended(self.process.returncode, self.text(0), self.text(1), usage.ru_maxrss * 1024,
+                     usage.ru_utime + usage.ru_stime)
 
 
 def run(folder, *arguments, expect=0, timeout=600, program=None, env=None):

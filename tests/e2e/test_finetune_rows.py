@@ -1,7 +1,7 @@
 """Fine-tuning on rows: packing does not change the loss, killed runs end with the same bytes, selective loss begins where it is told to."""
 import random
 
-from harness import LONG, SOURCE, Running, Temporary, environment, json, os, run, same_checkpoint, signal, subprocess, time
+from harness import LONG, SANITIZED, SOURCE, Running, Temporary, checkpoints, environment, json, os, run, same_checkpoint, shutil, signal, subprocess, time
 from tiny_model import make_model
 
 STEPS = 1200
@@ -20,7 +20,7 @@ def make_rows(path):
 
 def train(folder, out, *more, **how):
     return run(folder, "train", "--model", "model", "--data", "rows.jsonl", "--context", 96, "--batch", 3, "--iterations", STEPS, "--lr", 0.003,
-               "--checkpoint-every", 20, "--log-every", 1, "--threads", 2, "--out", out, *more, **how)
+               "--lora-rank", 4, "--checkpoint-every", 20, "--log-every", 1, "--threads", 2, "--out", out, *more, **how)
 
 
 def check_packing(folder):
@@ -42,26 +42,35 @@ def check_packing(folder):
 
 
 def check_kills(folder):
-    whole = train(folder, "whole", "--json").json()
+    """Killed while its weights are streamed and its samples are packed, in several epochs: the same bytes as a run that was left alone and kept its
+    weights in memory."""
+    whole = train(folder, "whole", "--stream", "off", "--json").json()
     assert whole["allocations_after_warmup"] in (0, None), whole["allocations_after_warmup"]
-    draw, kills = random.Random(2), 0
-    how = ["train", "--model", "model", "--data", "rows.jsonl", "--context", 96, "--batch", 3, "--iterations", STEPS, "--lr", 0.003,
-           "--checkpoint-every", 20, "--threads", 2, "--out", "killed"]
+    fresh = ["train", "--model", "model", "--data", "rows.jsonl", "--context", 96, "--batch", 3, "--iterations", STEPS, "--lr", 0.003,
+             "--lora-rank", 4, "--checkpoint-every", 20, "--threads", 2, "--out", "killed", "--stream", "on"]
+    draw, kills, before, killed = random.Random(2), 0, 0, folder / "killed"
     while kills < KILLS:
-        running = Running(folder, *how)
-        time.sleep(draw.uniform(0.02, 0.35))
-        if not running.alive():
-            assert running.wait().code == 0
-            break
+        begun = checkpoints(killed)
+        running = Running(folder, *(["train", "--resume", "killed"] if begun else fresh))
+        until = time.monotonic() + draw.uniform(0.02, 0.5)
+        while running.alive() and time.monotonic() < until:
+            time.sleep(0.001)
         running.send(signal.SIGKILL)
-        running.wait()
+        ended = running.wait()
+        if ended.code == 0:  # it was quicker: on from the oldest checkpoint
+            for step in checkpoints(killed)[1:]:
+                shutil.rmtree(killed / f"step-{step:06}")
+            continue
+        assert ended.code == -signal.SIGKILL, ended
         kills += 1
-        how = ["train", "--resume", "killed"] if (folder / "killed").exists() else how
-    else:
-        run(folder, *how)
-    same_checkpoint(folder / "whole", folder / "killed", STEPS)
-    assert kills > 0, "the run was over before it could be killed"
-    print(f"{kills} kills, the same bytes")
+        before += not begun
+        if not checkpoints(killed):
+            shutil.rmtree(killed, ignore_errors=True)
+    assert before < kills, "every kill came before there was a checkpoint"
+    run(folder, *(["train", "--resume", "killed"] if checkpoints(killed) else fresh))
+    same_checkpoint(folder / "whole", killed, STEPS)
+    windows = run(folder, "data", "check", "rows.jsonl", "--model", "model", "--context", 96, "--json").json()["windows"]
+    print(f"{kills} kills, {before} of them before the first checkpoint, {3 * STEPS / (0.9 * windows):.0f} epochs: the same bytes")
 
 
 def losses(folder, *more):
@@ -85,6 +94,20 @@ def check_chat(folder):
     asked = "<|im_start|>user\nthe <|im_end|>\n<|im_start|>assistant\n"
     whole = run(folder, "sample", "whole", "--prompt", asked, "--temperature", 0, "--length", 60, "--json").json()["text"]
     assert whole.startswith(asked + said["text"]), (whole, said)
+
+
+def check_memory(folder):
+    """Rows of 12 MB, as many tokens: they are no memory of the process."""
+    draw = random.Random(4)
+    with open(folder / "many.jsonl", "w") as file:
+        for _ in range(24_000):
+            file.write(chat("q" * draw.randint(0, 400), "a" * draw.randint(1, 400)))
+    peaks = [run(folder, "train", "--model", "model", "--data", data, "--context", 256, "--iterations", 3, "--lora-rank", 4, "--threads", 1, "--out",
+                 f"peak-{data}", "--json").json()["peak_rss_bytes"] for data in ("rows.jsonl", "many.jsonl")]
+    size = (folder / "many.jsonl").stat().st_size
+    if not SANITIZED:
+        assert peaks[1] - peaks[0] < 8_000_000 < size, (peaks, size)
+    print(f"{size / 1e6:.1f} MB of rows: a peak of {peaks[1] / 1e6:.1f} MB, of {peaks[0] / 1e6:.1f} MB with few")
 
 
 def check_refusals(folder):
@@ -114,7 +137,7 @@ def check_refusals(folder):
 def main():
     with Temporary() as temporary:
         folder = temporary.path
-        make_model(folder / "model")
+        make_model(folder / "model", layers=2)
         make_rows(folder / "rows.jsonl")
         check_packing(folder)
         check_kills(folder)
@@ -122,6 +145,7 @@ def main():
         assert "1 rows have nothing to learn" in told.out + told.err, told
         check_chat(folder)
         check_selective(folder)
+        check_memory(folder)
         check_refusals(folder)
 
 
