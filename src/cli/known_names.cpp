@@ -71,6 +71,10 @@ constexpr Advice without_counterpart[] = {
     {"--compile", "every step is planned and replayed anyway; leave it out"},
     {"--init-from", "give --resume RUN to go on with a run"},
     {"--lr-decay-iters", "the learning rate decays until the last of --iterations; leave it out"},
+    {"--ptrace",
+     "a process stopped anywhere may hold the allocator's lock, so nothing is put into it; start the program "
+     "with "
+     "`plimsoll profile --dormant -- CMD` to attach to it later"},
     {"--decay-lr", "give --min-lr with the value of --lr for a constant learning rate"},
 };
 

@@ -5,12 +5,15 @@
 #include <algorithm>
 
 #include "base/units.hpp"
+#include "diagnose/survivors.hpp"
 
 namespace plimsoll::diagnose {
 namespace {
 
-constexpr double matters = 0.02;  // of the floor of the tree: growth below it is not worth a word
+constexpr double matters = 0.02;        // of the floor of the tree: growth below it is not worth a word
+constexpr double matters_early = 0.01;  // where the line is sure to go on
 constexpr double certain = 4, certain_without_frees = 2;  // samples: fewer may be chance
+constexpr double rare = -3;                               // standard deviations of a trend
 constexpr double next_epoch = 0.2;  // of an epoch: enough to see whether it goes on at the same rate
 constexpr double goes_on = 0.6, has_stopped = 0.2;  // of the rate of the first epoch
 
@@ -42,6 +45,38 @@ double kept_share(const Evidence& evidence) {
   return all > 0 ? grown(evidence.now->retained, evidence.before->retained) / all : 0;
 }
 
+std::string goes_on_text(const HeldLine& line) {
+  return fmt::format("{} holds more and more, in the second epoch as in the first", line.name);
+}
+
+// While the program runs, of the lines that keep as much of the second epoch as of the first the one that keeps most.
+std::optional<Answered> by_survivors(const Evidence& evidence) {
+  std::optional<size_t> fastest;
+  double most = 0;
+  for (size_t i = 0; i < evidence.lines.size(); ++i) {
+    const HeldLine& line = evidence.lines[i];
+    if (line.kernel_cache || line.born.empty()) continue;
+    const auto kept = keeps_on(line.born, evidence.epochs, evidence.settled, evidence.steps);
+    if (kept && kept->rate > most && kept->bytes >= matters_early * evidence.tree.floor_end)
+      fastest = i, most = kept->rate;
+  }
+  if (!fastest) return std::nullopt;
+  return Answered{Answer::leak, goes_on_text(evidence.lines[*fastest]), fastest};
+}
+
+// A line that starts processes which stay.
+std::optional<Answered> by_processes(const Evidence& evidence) {
+  for (size_t i = 0; i < evidence.lines.size(); ++i) {
+    const HeldLine& line = evidence.lines[i];
+    if (line.processes_kept && line.grown >= matters * evidence.tree.floor_end)
+      return Answered{Answer::leak,
+                      fmt::format("{} starts processes that stay, {} so far, which own {}", line.name,
+                                  line.processes_kept, format_bytes(uint64_t(line.grown))),
+                      i};
+  }
+  return std::nullopt;
+}
+
 // The first epoch against what came after it, for every line that grew in it.
 std::optional<Answered> by_epochs(const Evidence& evidence) {
   if (!evidence.epochs.any()) return std::nullopt;
@@ -66,9 +101,7 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     if (!line.kernel_cache && later.rate >= goes_on * first.rate &&
         later.bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
         first.bytes + later.bytes >= matters * evidence.tree.floor_end)
-      return Answered{Answer::leak,
-                      fmt::format("{} holds more and more, in the second epoch as in the first", line.name),
-                      i};
+      return Answered{Answer::leak, goes_on_text(line), i};
   }
   if (!filled || evidence.tree.kind == verdict::Kind::no_leak) return std::nullopt;
   const std::string& name = evidence.lines[*filled].name;
@@ -91,13 +124,27 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
 
 double lasted(const HeldLine& line) { return line.held.empty() ? 0 : line.held.back().time - line.onset; }
 
+// Whether a line gains ever more rarely, as a cache does that meets fewer and fewer new keys: a staircase without noise, in
+// which the verdict on a series sees a rise.
+bool gains_become_rare(const HeldLine& line, double sample_bytes) {
+  std::vector<double> gains;
+  double most = 0;
+  for (const verdict::Sample& sample : line.held) {
+    if (sample.bytes < most + sample_bytes / 16) continue;
+    most = sample.bytes;
+    gains.push_back(sample.time);
+  }
+  return gains.size() >= 8 &&
+         trend(std::span(gains).subspan(1), gains.front(), line.held.back().time, 0) < rare;
+}
+
 // A line on its own is less noisy than the tree: it may be known to leak while the tree is not.
 std::optional<Answered> by_lines(const Evidence& evidence) {
   for (size_t i = 0; i < evidence.lines.size(); ++i) {
     const HeldLine& line = evidence.lines[i];
     if (!line.kernel_cache && line.kind == verdict::Kind::leak && line.rate > 0 &&
         line.grown >= certain * evidence.sample_bytes && line.grown >= matters * evidence.tree.floor_end &&
-        lasted(line) >= evidence.patience)
+        lasted(line) >= evidence.patience && !gains_become_rare(line, evidence.sample_bytes))
       return Answered{Answer::leak, line.name + " holds more and more", i};
   }
   return std::nullopt;
@@ -175,6 +222,12 @@ Answered answer(const Evidence& evidence) {
             "{:.0f} % of the growth was freed by the program and is kept by the allocator; malloc_trim(0) "
             "would return up to {}, and fewer arenas (MALLOC_ARENA_MAX=2) keep it from coming back",
             100 * std::min(1.0, kept_share(evidence)), format_bytes(evidence.now->retained))};
+  if (auto told = by_survivors(evidence)) return *told;
+  // While it runs the first epoch may still be starting up.
+  if (evidence.tree.kind != verdict::Kind::no_leak &&
+      (evidence.patience == 0 ||
+       (evidence.epochs.first_end() && evidence.settled > *evidence.epochs.first_end())))
+    if (auto told = by_processes(evidence)) return *told;
   if (auto told = by_epochs(evidence)) return *told;
   if (evidence.tree.kind != verdict::Kind::leak)
     if (auto told = by_lines(evidence)) return *told;

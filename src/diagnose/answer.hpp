@@ -45,15 +45,22 @@ class Epochs {
   std::optional<double> first_end_;
 };
 
+// A sample that is alive: when it was allocated, and how many bytes it stands for.
+struct Birth {
+  double time = 0, bytes = 0;
+};
+
 // What is known of one line of source.
 struct HeldLine {
   std::string name;
   std::span<const verdict::Sample> held;  // bytes over time
   verdict::Kind kind = verdict::Kind::undecided;
-  double rate = 0, grown = 0;  // bytes a second, bytes: see Site
-  double onset = 0;            // seconds, when its growth began
-  bool none_freed = false;     // nothing of it was ever given back
-  bool kernel_cache = false;   // one compiled kernel for each shape of input: it has a bound
+  double rate = 0, grown = 0;        // bytes a second, bytes: see Site
+  double onset = 0;                  // seconds, when its growth began
+  bool none_freed = false;           // nothing of it was ever given back
+  bool kernel_cache = false;         // one compiled kernel for each shape of input: it has a bound
+  std::span<const Birth> born = {};  // while running: what is alive of it
+  size_t processes_kept = 0;         // that it starts again and again; 0: it does not
 };
 
 struct Evidence {
@@ -64,6 +71,9 @@ struct Evidence {
   double sample_bytes = 512 << 10;   // what one sample stands for
   // While running and without epochs: how long a line must have grown to be no cache that fills, in seconds.
   double patience = 0;
+  // While running: what was allocated after this may still be given back; and how far the program was when.
+  double settled = 0;
+  std::span<const verdict::StepMark> steps = {};
   std::optional<HeldMemory> before = {}, now = {};
 };
 

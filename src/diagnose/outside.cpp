@@ -18,6 +18,12 @@ void Outside::add(const heap::MemoryClasses& classes) {
   last_ = classes;
 }
 
+void Outside::add(const std::optional<heap::MallocFigures>& figures) {
+  if (!figures) return;
+  if (!malloc_) malloc_ = Malloc{*figures, *figures};
+  malloc_->last = *figures;
+}
+
 void Outside::add(const std::vector<std::vector<heap::RunningFrame>>& threads, uint64_t gained) {
   for (const auto& stack : threads) {
     std::vector<Place> places;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heap/memory_classes.hpp"
+#include "heap/remote_malloc.hpp"
 #include "heap/remote_python.hpp"
 
 namespace plimsoll::diagnose {
@@ -29,14 +30,21 @@ class Outside {
   size_t woken = 0;  // processes with a library that slept
 
   void add(const heap::MemoryClasses& classes);
+  // What the allocators of all processes say of themselves; nullopt: of none it could be read.
+  void add(const std::optional<heap::MallocFigures>& figures);
   // Stacks of the threads of one process, innermost first, and what the process gained since the last look.
   void add(const std::vector<std::vector<heap::RunningFrame>>& threads, uint64_t gained);
 
+  struct Malloc {
+    heap::MallocFigures first, last;
+  };
+  const std::optional<Malloc>& malloc() const { return malloc_; }
   std::vector<GrownMapping> mappings() const;  // the most grown first
   std::vector<RunningLine> lines() const;      // those that ran with most growth first
 
  private:
   std::optional<heap::MemoryClasses> first_, last_;
+  std::optional<Malloc> malloc_;
   std::map<std::string, RunningLine> lines_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "base/mask.hpp"
 #include "base/units.hpp"
@@ -16,6 +17,8 @@ namespace plimsoll::diagnose {
 namespace {
 
 constexpr uint64_t small = 64 << 10;  // what holds less than one sample in eight is not looked at
+constexpr uint64_t much_allocated = 1 << 20;
+constexpr double moments_of_an_end = 3;  // seconds: processes of a tree do not end all at once
 
 // What one process holds at a line.
 struct Part {
@@ -32,6 +35,7 @@ struct Line {
   std::vector<Place> stack;
   float largest = -1;
   std::vector<verdict::Sample> held;
+  std::vector<Birth> born;
   Content content = Content::plain;
   uint64_t graph_bytes = 0, image_bytes = 0;
 };
@@ -100,17 +104,24 @@ bool grows_by_processes(const Line& line, double grown) {
 
 class Lines {
  public:
-  explicit Lines(const SiteOptions& options) : options_(options) {}
+  Lines(const SiteOptions& options, const heap::Collector& collector) : options_(options) {
+    for (const auto& process : collector.processes())
+      if (!root_ || process->first_seen < root_->first_seen) root_ = process.get();
+  }
 
   void add(const heap::Profiled& process, heap::Symbols* symbols, SiteReport& report) {
     Places places(*process.reader, symbols, options_.own_names_only);
     std::map<uint32_t, const heap::LiveSite*> held;
     for (const heap::LiveSite& live : process.held) held[live.site] = &live;
-    for (uint32_t site = 1; site < process.series.sites(); ++site) {
-      if (process.series.peak(site) < float(small)) continue;
+    const auto& totals = process.reader->sites();
+    for (uint32_t site = 1; site < totals.size(); ++site) {
+      const bool much = options_.freed_stacks && totals[site].bytes >= much_allocated;
+      if (process.series.peak(site) < float(small) && !much) continue;
       const auto live = held.find(site);
       add_site(process, site, live == held.end() ? nullptr : live->second, places.stack(site), report);
     }
+    if (options_.births && !process.ended) add_births(process);
+    line_of_site_.clear();
   }
 
   // Those that grew most are judged; what stands still needs no verdict of its own.
@@ -132,22 +143,36 @@ class Lines {
                 std::vector<Place> stack, SiteReport& report) {
     if (stack.empty()) return;
     const double until = process.ended ? std::min(options_.until, process.held_time) : options_.until;
+    HeldStack held{process.pid,
+                   {},
+                   0,
+                   0,
+                   0,
+                   0,
+                   rate_between(process.series.bytes(number), process.series.times(), until)};
+    const heap::Site& total = process.reader->sites()[number];
+    held.allocated_bytes = total.bytes, held.allocated_blocks = total.blocks;
+    if (process.series.peak(number) < float(small)) {
+      held.stack = std::move(stack);
+      report.stacks.push_back(std::move(held));
+      return;
+    }
     const Place& place = stack[place_to_name(stack)];
     const Content content = content_of(stack);
     // What a library keeps for each shape is another matter than what the line itself keeps.
     const bool cache = content == Content::kernel_cache;
     Line& line = lines_[fmt::format("{}\n{}\n{}\n{}", place.file, place.line, place.function, cache)];
     if (cache) line.content = content;
+    line_of_site_[number] = &line;
     if (line.parts.empty() || line.parts.back().process != &process)
       line.parts.push_back(
           {.process = &process, .bytes = std::vector<double>(process.series.times().size())});
     Part& part = line.parts.back();
     const auto bytes = process.series.bytes(number);
     for (size_t i = 0; i < bytes.size(); ++i) part.bytes[i] += bytes[i];
-    HeldStack held{process.pid, stack, 0, 0, 0, 0, rate_between(bytes, process.series.times(), until)};
+    held.stack = stack;
     if (live) {
       held.bytes = live->bytes, held.blocks = live->blocks;
-      held.allocated_bytes = live->allocated_bytes, held.allocated_blocks = live->allocated_blocks;
       part.held_bytes += live->bytes, part.held_blocks += live->blocks;
       if (content == Content::autograd_node) line.graph_bytes += live->bytes;
       if (content == Content::decoded_image) line.image_bytes += live->bytes;
@@ -160,6 +185,43 @@ class Lines {
       line.stack = std::move(stack);
     }
     report.stacks.push_back(std::move(held));
+  }
+
+  void add_births(const heap::Profiled& process) {
+    const double clock = process.held_time - 1e-9 * double(process.held_nanoseconds);
+    for (const heap::Block& block : process.reader->blocks())
+      if (const auto line = line_of_site_.find(block.site); line != line_of_site_.end())
+        line->second->born.push_back({1e-9 * double(block.time) + clock, double(block.bytes)});
+  }
+
+  // What is most of a process was allocated by the line that started it, or by what that calls.
+  bool holds_most_of(const heap::Profiled& process, const Line& line, const Part& part) const {
+    return std::none_of(lines_.begin(), lines_.end(), [&](const auto& other) {
+      return &other.second != &line &&
+             std::any_of(other.second.parts.begin(), other.second.parts.end(), [&](const Part& its) {
+               return its.process == &process && its.held_bytes > part.held_bytes;
+             });
+    });
+  }
+
+  void add_processes(const Line& line, Site& site) const {
+    if (!options_.footprints || line.parts.size() < 3) return;
+    double until = 0;
+    for (const Part& part : line.parts) until = std::max(until, part.process->held_time);
+    until = std::min(until, options_.until);
+    std::vector<KeptProcess> living;
+    for (const Part& part : line.parts) {
+      const heap::Profiled& process = *part.process;
+      const auto owned = options_.footprints->find(process.pid);
+      const bool lives = !process.ended || process.held_time >= until - moments_of_an_end;
+      if (&process != root_ && lives && owned != options_.footprints->end() &&
+          holds_most_of(process, line, part))
+        living.push_back({process.first_seen, double(owned->second)});
+    }
+    site.processes_kept = keeps_processes(std::move(living), until);
+    if (!site.processes_kept) return;
+    site.bytes = std::max(site.bytes, uint64_t(site.processes_kept->bytes));
+    site.grown = std::max(site.grown, site.processes_kept->bytes);
   }
 
   Site site_of(Line& line) const {
@@ -179,33 +241,38 @@ class Lines {
             std::max(site.oldest_seconds, 1e-9 * double(part.process->held_nanoseconds - part.oldest));
     }
     site.held = line.held;
+    site.born = std::move(line.born);
     site.grown = low_water_growth(site.held);
     // A judgement takes milliseconds: while the program runs what did not gain two samples goes without.
-    if (!options_.own_names_only || site.grown >= 2 * options_.sample_bytes)
+    if (options_.verdicts && (!options_.own_names_only || site.grown >= 2 * options_.sample_bytes))
       site.verdict = verdict::judge(site.held);
     site.content = line.content;
     site.graph_bytes = line.graph_bytes, site.image_bytes = line.image_bytes;
     site.worker = worker_of(site.stack);
     site.grows_by_processes = grows_by_processes(line, site.grown);
+    add_processes(line, site);
     if (!site.held.empty() && (site.verdict.growing || site.verdict.kind == verdict::Kind::leak)) {
       // All of the rise counts here, not only the part that is sure to go on: shares are to add up.
       verdict::Series series(site.held.size());
       for (const verdict::Sample& sample : site.held) series.add(sample.time, uint64_t(sample.bytes));
       site.rate = std::max(0.0, floor_slope(series, site.verdict.onset, site.held.back().time));
     }
+    if (site.processes_kept) site.rate = std::max(site.rate, site.processes_kept->rate);
     site.source = source_line(site.place.file, site.place.line);
     return site;
   }
 
   const SiteOptions& options_;
+  const heap::Profiled* root_ = nullptr;  // the first
   std::map<std::string, Line> lines_;
+  std::unordered_map<uint32_t, Line*> line_of_site_;  // of the process that is being added
 };
 
 }  // namespace
 
 SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols, const SiteOptions& options) {
   SiteReport report;
-  Lines lines(options);
+  Lines lines(options, collector);
   for (const auto& process : collector.processes()) {
     if (process->series.times().empty()) continue;
     lines.add(*process, symbols, report);
@@ -228,8 +295,9 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
   for (Site& site : report.sites)
     if (site.rate > 0) site.hint = hint_for(site, options.sample_bytes);
   put_in_order(report);
-  std::sort(report.stacks.begin(), report.stacks.end(),
-            [](const HeldStack& a, const HeldStack& b) { return a.bytes > b.bytes; });
+  std::sort(report.stacks.begin(), report.stacks.end(), [](const HeldStack& a, const HeldStack& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.allocated_bytes > b.allocated_bytes;
+  });
   if (report.stacks.size() > options.most_stacks) report.stacks.resize(options.most_stacks);
   return report;
 }

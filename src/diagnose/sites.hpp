@@ -2,12 +2,14 @@
 // the function that gives every verdict.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "diagnose/answer.hpp"
+#include "diagnose/kept_processes.hpp"
 #include "diagnose/outside.hpp"
 #include "diagnose/places.hpp"
 #include "diagnose/traits.hpp"
@@ -29,12 +31,14 @@ struct Site {
   double share = 0;  // of the growth of all sites, 0..1
   verdict::Verdict verdict;
   std::vector<verdict::Sample> held;          // bytes over time
+  std::vector<Birth> born;                    // what is alive of it, where that was asked for
   std::vector<Place> stack;                   // of the largest part, innermost first
   Content content = Content::plain;           // kernel_cache: all of it; else see the next two
   uint64_t graph_bytes = 0, image_bytes = 0;  // of the bytes: nodes of autograd, decoded images
   Worker worker = Worker::none;
-  bool grows_by_processes = false;  // more and more processes hold it, none of them ever more
-  std::string hint;                 // what to try; empty: nothing to say
+  bool grows_by_processes = false;              // more and more processes hold it, none of them ever more
+  std::optional<KeptProcesses> processes_kept;  // that it starts; what they own is in `bytes` and `grown`
+  std::string hint;                             // what to try; empty: nothing to say
 };
 
 // One stack, for records and exports.
@@ -63,7 +67,11 @@ struct SiteOptions {
   double until = 0;  // seconds; later looks are not judged
   size_t most_sites = 40, most_stacks = 2000;
   bool own_names_only = false;  // quick, while the program runs: see Places
+  bool verdicts = true;         // judge each line
+  bool births = false;          // while the program runs: tell when what is alive was allocated
+  bool freed_stacks = false;    // list stacks that hold nothing but have allocated much as well
   double sample_bytes = 512 << 10;
+  const std::map<int, uint64_t>* footprints = nullptr;  // what each process owned when last seen
 };
 
 // Sites of all processes, judged. Reads source files, symbols and nothing else. Without symbols native frames have no

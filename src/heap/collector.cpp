@@ -48,6 +48,11 @@ void settle(Profiled& process) {
   while (!process.looks.empty() && sum_of(process.looks.back().live) < most - most / 100)
     process.looks.pop_back();
   if (!process.looks.empty()) hold(process, process.looks.back());
+  // Taking a large program apart may take longer than the last looks reach back.
+  if (process.working && process.most_since <= sum_of(process.working->live) &&
+      process.held_bytes() < sum_of(process.working->live))
+    hold(process, *process.working);
+  process.working.reset();
   process.looks.clear();
 }
 
@@ -147,6 +152,11 @@ void Collector::refresh(Profiled& process, const std::string& path, double time)
     if (process.looks.size() > most_looks) process.looks.pop_front();
     process.series.add(time, process.looks.back().live);
     hold(process, process.looks.back());
+    // What was told before this look was done before it. A process that is not there any more is ending.
+    if (at_work_ && alive)
+      process.working = process.looks.back(), process.most_since = 0;
+    else
+      process.most_since = std::max(process.most_since, process.held_bytes());
   }
   if (alive) return;
   process.ended = true;
@@ -174,6 +184,7 @@ void Collector::look(double time) {
   find_files(time);
   for (auto& [name, process] : by_file_)
     if (process) refresh(*process, folder_ + "/" + name, time);
+  at_work_ = false;
   std::erase_if(by_file_, [](const auto& entry) { return entry.second && entry.second->ended; });
   let_go_of_the_smallest();
 }

@@ -38,6 +38,9 @@ struct Profiled {
     std::vector<LiveSite> live;
   };
   std::deque<Look> looks;  // the last few of a process that lives
+  // The last look while the program was known to be at work, and the most it held since.
+  std::optional<Look> working;
+  uint64_t most_since = 0;
 };
 
 class Collector {
@@ -53,6 +56,8 @@ class Collector {
 
   // For the environment of the program to profile; what LD_PRELOAD holds already stays.
   std::vector<std::pair<std::string, std::string>> environment() const;
+  // The program says that it has done something since the last look: it is not ending.
+  void at_work() { at_work_ = true; }
   // Finds new files and reads all that may have changed.
   void look(double time);
   const std::vector<std::unique_ptr<Profiled>>& processes() const { return processes_; }
@@ -67,6 +72,7 @@ class Collector {
 
   std::string folder_, library_;
   uint64_t rate_;
+  bool at_work_ = false;
   std::optional<platform::OwnedFolder> owned_;
   std::unique_ptr<platform::LockedFile> lock_;
   std::vector<std::unique_ptr<Profiled>> processes_;

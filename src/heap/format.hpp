@@ -96,6 +96,10 @@ inline constexpr uint64_t header_bytes = 4096;
 static_assert(sizeof(Header) <= header_bytes && sizeof(Module) == 56 && sizeof(Frame) == 16 &&
               sizeof(Node) == 16 && sizeof(Site) == 40 && sizeof(Block) == 40);
 
+// Anonymous memory the library itself takes in a process that is sampled, all of it with its first sample: what grew with
+// the samples would be taken for growth of the program.
+inline constexpr uint64_t library_bytes = 0x51d000;
+
 inline constexpr uint32_t text_capacity = 1 << 20, module_capacity = 1 << 11, frame_capacity = 1 << 15,
                           node_capacity = 1 << 18, site_capacity = 1 << 15, block_capacity = 3 << 16;
 

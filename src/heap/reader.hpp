@@ -57,6 +57,8 @@ class Reader {
   const Header& header() const { return header_; }
   const std::vector<LiveSite>& live() const { return live_; }
   const std::vector<Site>& sites() const { return sites_; }  // by number; entry 0 is none
+  // Sampled blocks; those whose site is 0 or beyond sites() are none.
+  const std::vector<Block>& blocks() const { return blocks_; }
   uint64_t mapping_bytes() const {
     return mapping_bytes_;
   }  // of the live bytes, those mapped by the program itself

@@ -147,6 +147,7 @@ struct BasicSite {
   int64_t blocks = unknown_count;
   double bytes_per_second = unknown_real;  // growth of `bytes`
   Text hint = {};                          // what to try about it; empty: nothing to say
+  int64_t allocated_bytes = unknown_count, allocated_blocks = unknown_count;  // ever, given back or not
 };
 
 template <typename Text>

@@ -60,6 +60,9 @@ std::vector<RunReader::PlanRole> RunReader::plan_roles() const {
   return state_->file.all<PlanRole>("ORDER BY id");
 }
 std::vector<RunReader::Site> RunReader::sites() const {
+  return state_->file.all<Site>("WHERE bytes > 0 ORDER BY bytes DESC, id");
+}
+std::vector<RunReader::Site> RunReader::sites_and_freed() const {
   return state_->file.all<Site>("ORDER BY bytes DESC, id");
 }
 std::vector<RunReader::Verdict> RunReader::verdicts() const {

@@ -47,7 +47,8 @@ class RunReader {
   std::vector<Event> events() const;
   std::vector<PlanValue> plan() const;
   std::vector<PlanRole> plan_roles() const;
-  std::vector<Site> sites() const;        // largest first
+  std::vector<Site> sites() const;  // those that hold memory, largest first
+  std::vector<Site> sites_and_freed() const;
   std::vector<Verdict> verdicts() const;  // the last is the final one
 
  private:

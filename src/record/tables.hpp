@@ -192,11 +192,15 @@ struct Table<BasicSite<Text>> : UsualTable {
   using Row = BasicSite<Text>;
   static constexpr const char* name = "sites";
   static constexpr bool later = true;
-  static constexpr std::tuple columns{
-      required("time", &Row::time),     optional("process", &Row::process),
-      required("stack", &Row::stack),   required("bytes", &Row::bytes),
-      optional("blocks", &Row::blocks), optional("bytes_per_second", &Row::bytes_per_second),
-      optional("hint", &Row::hint)};
+  static constexpr std::tuple columns{required("time", &Row::time),
+                                      optional("process", &Row::process),
+                                      required("stack", &Row::stack),
+                                      required("bytes", &Row::bytes),
+                                      optional("blocks", &Row::blocks),
+                                      optional("bytes_per_second", &Row::bytes_per_second),
+                                      optional("hint", &Row::hint),
+                                      optional("allocated_bytes", &Row::allocated_bytes),
+                                      optional("allocated_blocks", &Row::allocated_blocks)};
 };
 
 template <typename Text>

@@ -123,11 +123,15 @@ std::vector<ExportedStack> recorded_stacks(const std::string& run_file) {
   std::map<int64_t, int64_t> pids;
   for (const auto& process : reader.processes()) pids[process.id] = process.pid;
   std::vector<ExportedStack> stacks;
-  for (const auto& site : reader.sites()) {
+  for (const auto& site : reader.sites_and_freed()) {
     ExportedStack stack;
     if (const auto pid = pids.find(site.process); pid != pids.end()) stack.pid = pid->second;
     stack.bytes = std::max<int64_t>(0, site.bytes);
     stack.blocks = std::max<int64_t>(0, site.blocks);
+    if (site.allocated_bytes != unknown_count && site.allocated_blocks != unknown_count) {
+      stack.allocated_bytes = std::max<int64_t>(0, site.allocated_bytes);
+      stack.allocated_blocks = std::max<int64_t>(0, site.allocated_blocks);
+    }
     for (std::string_view rest = site.stack; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       stack.frames.push_back(parse_frame(rest.substr(0, end)));
@@ -147,6 +151,13 @@ std::string pprof(const std::vector<ExportedStack>& stacks) {
     message.number(2, texts.number(unit));
     return message;
   };
+  const bool allocated =
+      !stacks.empty() && std::all_of(stacks.begin(), stacks.end(),
+                                     [](const ExportedStack& stack) { return stack.allocated_bytes >= 0; });
+  if (allocated) {
+    profile.message(1, value_type("alloc_objects", "count"));
+    profile.message(1, value_type("alloc_space", "bytes"));
+  }
   profile.message(1, value_type("inuse_objects", "count"));
   profile.message(1, value_type("inuse_space", "bytes"));
   std::map<std::string, uint64_t> functions, locations;
@@ -180,7 +191,10 @@ std::string pprof(const std::vector<ExportedStack>& stacks) {
       path.push_back(location(*frame));
     Message sample, label;
     sample.numbers(1, path);
-    sample.numbers(2, {uint64_t(stack.blocks), uint64_t(stack.bytes)});
+    std::vector<uint64_t> values;
+    if (allocated) values = {uint64_t(stack.allocated_blocks), uint64_t(stack.allocated_bytes)};
+    values.insert(values.end(), {uint64_t(stack.blocks), uint64_t(stack.bytes)});
+    sample.numbers(2, values);
     label.number(1, texts.number("pid"));
     label.number(3, uint64_t(stack.pid));
     sample.message(3, label);
@@ -198,6 +212,7 @@ std::string pprof(const std::vector<ExportedStack>& stacks) {
 std::string collapsed(const std::vector<ExportedStack>& stacks) {
   std::string out;
   for (const ExportedStack& stack : stacks) {
+    if (stack.bytes == 0) continue;
     out += root_name(stack);
     for (const ExportedFrame& frame : stack.frames) {
       std::string name = shown_name(frame);
@@ -220,6 +235,7 @@ std::string speedscope(const std::vector<ExportedStack>& stacks, std::string_vie
   };
   int64_t total = 0;
   for (const ExportedStack& stack : stacks) {
+    if (stack.bytes == 0) continue;
     Json sample = Json::array({frame_number(root_name(stack), {{"name", root_name(stack)}})});
     for (const ExportedFrame& frame : stack.frames) {
       Json entry{{"name", frame.function.empty() ? frame.file : frame.function}, {"file", frame.file}};

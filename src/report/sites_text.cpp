@@ -65,6 +65,15 @@ std::string outside_text(const diagnose::Outside& outside) {
     if (mapping.grown != 0)
       text += fmt::format("  {}{:>9}  {}\n", mapping.grown > 0 ? "+" : "-",
                           format_bytes(uint64_t(std::llabs(mapping.grown))), mapping.kind);
+  if (const auto& malloc = outside.malloc())
+    text += fmt::format("malloc of glibc: {} in {} arena{}, {}{} of that free ({} at first)\n",
+                        format_bytes(malloc->last.system), malloc->last.arenas,
+                        malloc->last.arenas == 1 ? "" : "s", malloc->last.complete ? "" : "at least ",
+                        format_bytes(malloc->last.free), format_bytes(malloc->first.free));
+  else
+    text +=
+        "malloc of glibc: its figures cannot be read; another allocator, a static program, or not "
+        "permitted\n";
   const auto lines = outside.lines();
   for (size_t i = 0; i < std::min<size_t>(lines.size(), 5); ++i) {
     if (i == 0) text += "lines of Python that ran when it had grown (a hint, no proof):\n";
@@ -162,6 +171,15 @@ nlohmann::ordered_json sites_json(const diagnose::SiteReport& report) {
   return sites;
 }
 
+static nlohmann::ordered_json malloc_json(const std::optional<diagnose::Outside::Malloc>& malloc) {
+  if (!malloc) return nullptr;
+  return {{"arenas", malloc->last.arenas},
+          {"system_bytes", malloc->last.system},
+          {"free_bytes", malloc->last.free},
+          {"free_grown_bytes", int64_t(malloc->last.free) - int64_t(malloc->first.free)},
+          {"complete", malloc->last.complete}};
+}
+
 void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report) {
   json["answer"] = diagnose::answer_name(report.answer);
   json["answer_reason"] = escape(report.reason);
@@ -182,6 +200,7 @@ void add_sites(nlohmann::ordered_json& json, const diagnose::SiteReport& report)
     json["attached"] = {{"way", report.outside->woken ? "preload" : "outside"},
                         {"woken", report.outside->woken},
                         {"mappings", std::move(mappings)},
+                        {"malloc", malloc_json(report.outside->malloc())},
                         {"running", std::move(running)}};
   }
   if (report.memory)

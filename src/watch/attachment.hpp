@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnose/outside.hpp"
+#include "heap/remote_malloc.hpp"
 #include "heap/remote_python.hpp"
 #include "heap/waker.hpp"
 #include "observe/process.hpp"
@@ -20,7 +21,8 @@ class Attachment {
 
   // Wakes what sleeps in processes that are new; where nothing does, looks which lines of Python run.
   void sample(const observe::Snapshot& snapshot);
-  void memory(const heap::MemoryClasses& classes) { seen_.add(classes); }
+  // Once a second at most: reading lists of free chunks takes a call for each.
+  void memory(const heap::MemoryClasses& classes);
   const diagnose::Outside& seen() const { return seen_; }
 
  private:
@@ -29,6 +31,7 @@ class Attachment {
     bool woken = false;
     uint64_t bytes = 0;
     std::unique_ptr<heap::RemotePython> python;
+    std::unique_ptr<heap::RemoteMalloc> malloc;
   };
   const proc::Files& files_;
   heap::Waker waker_;

@@ -14,6 +14,9 @@ namespace {
 // While a program runs only epochs and the tree call a leak: a line on its own may still be starting up.
 constexpr double patience = std::numeric_limits<double>::infinity();
 
+constexpr size_t most_footprints = 4096;
+constexpr double shortest_life = 0.5, part_of_an_epoch = 0.01;  // seconds
+
 std::string folder_of(const std::string& out) {
   if (out.empty()) return {};
   const std::string parent = std::filesystem::path(out).parent_path().string();
@@ -38,6 +41,9 @@ Profiling::Profiling(const proc::Files& files, const ProfileOptions& options, co
 void Profiling::sample(const observe::Snapshot& snapshot) {
   if (attachment_) attachment_->sample(snapshot);
   collector_.look(snapshot.time);
+  if (footprints_.size() > most_footprints) footprints_.clear();  // of a fork storm
+  for (const observe::Process& process : snapshot.processes)
+    if (!process.zombie()) footprints_[process.id.pid] = process.footprint();
   if (snapshot.time >= next_memory_) read_memory(snapshot);
 }
 
@@ -47,6 +53,11 @@ std::optional<diagnose::HeldMemory> Profiling::memory_at(double time) const {
   for (const auto& [when, memory] : readings_)
     if (when <= time) found = memory;
   return found;
+}
+
+bool Profiling::is_sampled(int pid) const {
+  return std::any_of(collector_.processes().begin(), collector_.processes().end(),
+                     [&](const auto& process) { return !process->ended && process->pid == pid; });
 }
 
 uint64_t Profiling::live_in(int pid) const {
@@ -68,7 +79,11 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
     if (files_.each_line(process.id.pid, "smaps",
                          [&](std::string_view line) { classifier.add_line(line); }) != proc::Read::ok)
       continue;
-    const heap::MemoryClasses& classes = classifier.classes();
+    heap::MemoryClasses classes = classifier.classes();
+    if (is_sampled(process.id.pid)) {
+      const uint64_t own = std::min(classes.anonymous, heap::library_bytes);
+      classes.anonymous -= own, classes.other += own;
+    }
     all += classes;
     // What a forked process inherited and has copied was never given back.
     live +=
@@ -89,10 +104,24 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
 }
 
+// What was allocated before this and is alive will stay: a whole step is over since.
+double Profiling::settled(double time) const {
+  const double epoch = epochs_.first_end() ? *epochs_.first_end() - epochs_.begin() : 0,
+               moment = time - std::max(shortest_life, part_of_an_epoch * epoch);
+  return steps_.size() < 2 ? moment : std::min(moment, steps_[steps_.size() - 2].time);
+}
+
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, How how) {
+  const double now = until;
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
-  diagnose::SiteReport report = diagnose::judge_sites(
-      collector_, &symbols_, {.until = until, .own_names_only = how.quick, .sample_bytes = double(rate_)});
+  diagnose::SiteReport report = diagnose::judge_sites(collector_, &symbols_,
+                                                      {.until = until,
+                                                       .own_names_only = how.quick,
+                                                       .verdicts = how.verdicts,
+                                                       .births = how.running && epochs_.first_end(),
+                                                       .freed_stacks = !how.running,
+                                                       .sample_bytes = double(rate_),
+                                                       .footprints = &footprints_});
   report.memory = memory_;
   if (attachment_ && report.memory) {
     // What was allocated before is not known to the library: nothing can be said of what the allocator keeps.
@@ -104,6 +133,8 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .live_rate = report.live_rate,
                               .sample_bytes = double(rate_),
                               .patience = how.running ? patience : 0,
+                              .settled = settled(now),
+                              .steps = steps_,
                               .before = memory_at(tree.onset),
                               .now = memory_};
   // From outside nobody knows what the program has freed.
@@ -111,7 +142,8 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
   for (const diagnose::Site& site : report.sites)
     evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
                               site.verdict.onset, site.none_freed,
-                              site.content == diagnose::Content::kernel_cache});
+                              site.content == diagnose::Content::kernel_cache, site.born,
+                              site.processes_kept ? site.processes_kept->count : 0});
   diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
   if (collector_.processes().empty() && !attachment_)
     report.notes.emplace_back(

@@ -1,6 +1,8 @@
 // What `profile` adds to a watch: the collector of heap files, the memory of the tree by class, and the report on both.
 #pragma once
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,26 +32,36 @@ class Profiling {
   void look(double time) { collector_.look(time); }
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
   const diagnose::Epochs& epochs() const { return epochs_; }
+  // A step has just ended: the program is at work.
+  void stepped() { collector_.at_work(); }
+  // How far the program is, told before each report while it runs.
+  void reached(std::span<const verdict::StepMark> steps) { steps_ = steps; }
   // After the program has ended.
   diagnose::SiteReport report(const verdict::Verdict& tree, double until) {
-    return report(tree, until, {.quick = false, .running = false});
+    return report(tree, until, {.quick = false, .running = false, .verdicts = true});
   }
   // While it runs: functions of system libraries are not named, so that samples are not held up.
   diagnose::SiteReport quick_report(const verdict::Verdict& tree, double until) {
-    return report(tree, until, {.quick = true, .running = true});
+    return report(tree, until, {.quick = true, .running = true, .verdicts = true});
+  }
+  // The same without a verdict on each line: only the answer is wanted, and often.
+  diagnose::SiteReport quick_answer(const verdict::Verdict& tree, double until) {
+    return report(tree, until, {.quick = true, .running = true, .verdicts = false});
   }
   // While it runs, before something is said aloud; the first time may take seconds.
   diagnose::SiteReport careful_report(const verdict::Verdict& tree, double until) {
-    return report(tree, until, {.quick = false, .running = true});
+    return report(tree, until, {.quick = false, .running = true, .verdicts = true});
   }
 
  private:
   struct How {
-    bool quick, running;
+    bool quick, running, verdicts;
   };
   diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
+  double settled(double time) const;
   std::optional<diagnose::HeldMemory> memory_at(double time) const;
+  bool is_sampled(int pid) const;
   uint64_t live_in(int pid) const;  // footprint of what its sites hold
 
   const proc::Files& files_;
@@ -61,6 +73,8 @@ class Profiling {
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time
   double next_memory_ = 0;
+  std::span<const verdict::StepMark> steps_;
+  std::map<int, uint64_t> footprints_;  // by process, as last seen
 };
 
 }  // namespace plimsoll::watch

@@ -21,7 +21,6 @@ void write_sites(RunRecord& record, const diagnose::SiteReport& report, double t
   std::map<std::string, std::string> hints;
   for (const diagnose::Site& site : report.sites) hints.try_emplace(site.place.text(), escape(site.hint));
   for (const diagnose::HeldStack& held : report.stacks) {
-    if (held.bytes == 0) continue;
     std::string stack;
     for (auto place = held.stack.rbegin(); place != held.stack.rend(); ++place)
       stack += (stack.empty() ? "" : "\n") + escape(place->text());
@@ -31,7 +30,9 @@ void write_sites(RunRecord& record, const diagnose::SiteReport& report, double t
                  .bytes = int64_t(held.bytes),
                  .blocks = int64_t(held.blocks),
                  .bytes_per_second = held.rate,
-                 .hint = hints[held.stack[diagnose::place_to_name(held.stack)].text()]});
+                 .hint = hints[held.stack[diagnose::place_to_name(held.stack)].text()],
+                 .allocated_bytes = int64_t(held.allocated_bytes),
+                 .allocated_blocks = int64_t(held.allocated_blocks)});
   }
 }
 

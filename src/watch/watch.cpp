@@ -160,11 +160,13 @@ void Watch::take(const observe::Recognised& event) {
   const double time = clock_.now();
   if (event.epoch && profiling_) {
     profiling_->epoch(int64_t(*event.epoch), time);
-    if (const auto tells = profiling_->epochs().tells_at(); tells && *tells > time) next_lines_ = *tells;
+    // From now on what lines keep of the second epoch tells.
+    if (const auto end = profiling_->epochs().first_end(); end && *end >= time) next_lines_ = time + 0.5;
   }
   const StepTrack::News news = steps_.take(event, time);
   judge_.reached(steps_);
   stepped_ |= news.told;
+  if (profiling_ && news.step) profiling_->stepped();
   if (!recorder_) return;
   if (news.phase) recorder_->phase(escape(steps_.phases().back().name), time);
   if (news.step) recorder_->step(*steps_.step(), time);
@@ -217,9 +219,10 @@ void Watch::sample() {
 // of the time, but for the second epoch, which tells.
 void Watch::look_at_lines(double time) {
   const verdict::Verdict none, &tree = judge_.current() ? *judge_.current() : none;
-  const diagnose::SiteReport report = profiling_->quick_report(tree, time);
+  profiling_->reached(steps_.marks());
+  const diagnose::SiteReport report = profiling_->quick_answer(tree, time);
   const double soon =
-      time + std::max(1.0, 20 * (clock_.now() - time));  // a twentieth of the time is spent here
+      time + std::max(0.5, 20 * (clock_.now() - time));  // a twentieth of the time is spent here
   next_lines_ = profiling_->epochs().second(time) ? soon : std::max(soon, 1.1 * time);
   const std::string line = report.answer == diagnose::Answer::leak && report.answer_site
                                ? report.sites[*report.answer_site].place.text()
@@ -227,7 +230,7 @@ void Watch::look_at_lines(double time) {
   if (!line.empty() && line == suspect_)
     say_leak(time);
   else if (!line.empty())
-    next_lines_ = time + 1;
+    next_lines_ = time + 0.5;
   suspect_ = line;
 }
 
@@ -236,6 +239,7 @@ void Watch::say_leak(double time) {
   verdict::Verdict tree = *judge_.current();
   std::string sentence = tree.sentence;
   if (profiling_) {
+    profiling_->reached(steps_.marks());
     const diagnose::SiteReport report = profiling_->careful_report(tree, time);
     const bool was = tree.kind == verdict::Kind::leak;
     diagnose::join(tree, report);

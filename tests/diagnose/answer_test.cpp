@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace plimsoll::diagnose {
@@ -94,6 +95,66 @@ TEST(Answer, ALineThatLeaksDecidesWhereTheTreeDoesNot) {
     line.grown = 40e6, line.kind = verdict::Kind::undecided;
     EXPECT_NE(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
   }
+}
+
+// While the program runs what is alive of the second epoch tells, before the rates of both can be compared.
+TEST(Answer, ALineThatKeepsOnIsCalledEarlyInTheSecondEpoch) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
+  tree.floor_end = 300e6;
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  const auto held = rising_until(100, 110);
+  std::vector<Birth> leaks, fills;
+  for (double time = 1; time < 110; time += 2) leaks.push_back({time, 1e6});
+  for (double time = 1; time < 100; ++time) fills.push_back({time, 1e6});
+  HeldLine cache{.name = "a.py:1", .held = held, .born = fills},
+      leak{.name = "b.py:2", .held = held, .born = leaks};
+  const auto told = [&](std::vector<HeldLine> lines) {
+    return answer(
+        {.tree = tree, .epochs = epochs, .lines = std::move(lines), .patience = 1e9, .settled = 109});
+  };
+  EXPECT_EQ(told({cache}).answer, Answer::filling);
+  EXPECT_EQ(told({cache, leak}).answer, Answer::leak);
+  EXPECT_EQ(told({cache, leak}).line, 1u);
+  leak.kernel_cache = true;
+  EXPECT_NE(told({cache, leak}).answer, Answer::leak);
+  leak.kernel_cache = false, tree.floor_end = 10e9;  // not worth a word
+  EXPECT_NE(told({cache, leak}).answer, Answer::leak);
+}
+
+// One plan for each new shape of input: the series of such a line is a clean staircase.
+TEST(Answer, ALineThatGainsEverMoreRarelyIsNoLeak) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
+  const auto held = [](double power) {
+    std::vector<verdict::Sample> samples;
+    for (double time = 0; time <= 400; ++time)
+      samples.push_back({time, 1e6 * std::floor(40 * std::pow(time / 400, power))});
+    return samples;
+  };
+  const auto even = held(1), rarer = held(0.4);
+  HeldLine line{.name = "a.py:1", .held = even, .kind = verdict::Kind::leak, .rate = 1e5, .grown = 40e6};
+  EXPECT_EQ(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
+  line.held = rarer;
+  EXPECT_NE(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
+}
+
+TEST(Answer, ProcessesThatStayAreALeakOfTheLineThatStartsThem) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
+  tree.floor_end = 300e6;
+  HeldLine line{.name = "a.py:1", .held = {}, .grown = 40e6, .processes_kept = 5};
+  const Answered kept =
+      answer({.tree = tree, .epochs = no_epochs, .lines = {{.name = "b.py:2", .held = {}}, line}});
+  EXPECT_EQ(kept.answer, Answer::leak);
+  EXPECT_EQ(kept.line, 1u);
+  EXPECT_NE(kept.reason.find("processes that stay, 5 so far"), std::string::npos) << kept.reason;
+  tree.kind = verdict::Kind::no_leak;
+  EXPECT_EQ(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::no_leak);
+  // While it runs: not before the first epoch is over.
+  tree.kind = verdict::Kind::undecided;
+  EXPECT_NE(
+      answer({.tree = tree, .epochs = no_epochs, .lines = {line}, .patience = 1e9, .settled = 50}).answer,
+      Answer::leak);
 }
 
 TEST(Answer, GrowthOfWhatWasFreedIsRetained) {

@@ -239,6 +239,14 @@ def test_from_outside_nothing_is_claimed():
         assert {line["file"] for line in attached["running"]} == {path}, attached["running"]
         assert {line["line"] for line in attached["running"]} <= {5, 8, 9}, attached["running"]
         assert b"nothing was put into it" in result.err, result.err.decode()
+        malloc = attached["malloc"]
+        assert malloc["arenas"] >= 1 and 0 < malloc["free_bytes"] < malloc["system_bytes"] < 100e6, malloc
+        assert b"malloc of glibc: " in result.err, result.err.decode()
+
+
+def test_ptrace_is_refused():
+    done = subprocess.run([PLIMSOLL, "profile", "--pid", str(os.getpid()), "--ptrace"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"--dormant" in done.stderr, done
 
 
 run_all(dict(globals()))

@@ -1,6 +1,7 @@
 """plimsoll profile: the line that holds the memory, in Python and C++, however the program ends."""
 import glob
 import gzip
+import json
 import os
 import re
 import shutil
@@ -149,7 +150,41 @@ def test_record_of_a_killed_program_has_its_sites():
             content = open(out, "rb").read()
             content = gzip.decompress(content) if form == "pprof" else content
             assert path.encode() in content and b"handle" in content, content[:500]
+        check_speedscope(json.load(open(os.path.join(folder, "speedscope"), encoding="utf-8")))
+        check_pprof(os.path.join(folder, "pprof"), path, sum(size for _, size, _ in rows))
         assert not glob.glob(os.path.join(folder, "plimsoll-heap-*")), os.listdir(folder)
+
+
+def check_speedscope(file):
+    """What speedscope's file-format-spec.ts demands of a file with sampled profiles."""
+    assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json" and isinstance(file["name"], str), file.keys()
+    frames = file["shared"]["frames"]
+    for frame in frames:
+        assert isinstance(frame["name"], str) and isinstance(frame.get("file", ""), str) and isinstance(frame.get("line", 1), int), frame
+        assert set(frame) <= {"name", "file", "line", "col"}, frame
+    assert 0 <= file["activeProfileIndex"] < len(file["profiles"])
+    for profile_ in file["profiles"]:
+        assert (profile_["type"], profile_["unit"]) == ("sampled", "bytes") and isinstance(profile_["name"], str)
+        assert len(profile_["samples"]) == len(profile_["weights"]) > 0
+        assert all(0 <= number < len(frames) for sample in profile_["samples"] for number in sample)
+        assert profile_["startValue"] == 0 and profile_["endValue"] == sum(profile_["weights"])
+
+
+def check_pprof(file, path, held):
+    """The file as Go's reader sees it, where Go is installed."""
+    if not shutil.which("go"):
+        return
+    def go(*options):
+        done = subprocess.run(["go", "tool", "pprof", *options, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, HOME=os.path.dirname(file)))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    raw = go("-raw")
+    assert "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]" in raw, raw[:300]
+    assert re.search(rf"handle {re.escape(path)}:{LEAKING_LINE}\b", raw), raw[-2000:]
+    for index, least in (("inuse_space", held), ("alloc_space", held)):
+        total = re.search(r"of ([\d.]+)B total", go("-top", "-unit=B", "-nodecount=5", "-sample_index=" + index))
+        assert float(total[1]) >= 0.999 * least, (index, total[0], held)
 
 
 def test_exports_refuse_what_is_no_profile():
@@ -247,6 +282,32 @@ def test_a_line_counts_once_for_all_its_processes():
         assert first["line"] == line and first["processes"] == 4, first
         assert 0.75 * 4 * 25e6 < first["bytes"] < 1.25 * 4 * 25e6, first
         assert not [site for site in others if site["line"] == line], others
+
+
+def test_processes_that_stay_are_a_leak_of_the_line_that_starts_them():
+    # Each copies the pages of what it reads, as DataLoader workers do, and allocates next to nothing.
+    program = """
+    import os, time
+    items = [bytes([i % 250]) * 400 for i in range(20_000)]
+    parent = os.getpid()
+    def work():
+        lengths = [len(item) for item in items]  # the leak
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
+    for i in range(12):
+        if os.fork() == 0:
+            work()
+        time.sleep(0.6)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result = profile("--", sys.executable, script(folder, program))
+        line = next(i for i, text in enumerate(program.split("\n"), 1) if "the leak" in text)
+        assert result.json["answer"] == "leak" and "processes that stay" in result.json["answer_reason"], result.err.decode()
+        first = result.json["sites"][0]
+        assert first["line"] == line and first["verdict"] == "leak", result.json["sites"][:2]
+        assert "make the workers once" in first["hint"] and first["bytes"] > 12 * 5e6, first
 
 
 def test_what_the_allocator_keeps_is_no_leak():

@@ -211,6 +211,49 @@ TEST(Collector, ProcessThatEndedIsSeenAsItWasAtWork) {
   }
 }
 
+// Taking a program apart may last longer than the looks that are kept; its last step tells when it was at work.
+TEST(Collector, AProgramThatTakesLongToEndIsSeenAsItWasAtItsLastStep) {
+  for (const bool told : {true, false}) {
+    for (const int afterwards : {90, 110}) {
+      Collector collector;
+      IdleProcess idle;
+      write_held(collector, idle.pid, 100);
+      if (told) collector.at_work();
+      collector.look(1);
+      write_held(collector, idle.pid, afterwards);
+      double time = 2;
+      for (; time < 30; ++time) collector.look(time);
+      write_held(collector, idle.pid, 80);
+      for (; time < 60; ++time) collector.look(time);
+      idle.end();
+      collector.look(time);
+      // Memory that grew after the last step was no end.
+      const int expected = told && afterwards < 100 ? 100 : 80;
+      EXPECT_EQ(collector.processes()[0]->held_bytes(), uint64_t(expected) << 20) << told << afterwards;
+    }
+  }
+}
+
+// A program that allocates little is sampled more finely than asked for, one that allocates much is not.
+TEST(Collector, ProgramsThatAllocateLittleAreSampledMoreFinely) {
+  const std::string loop =
+      "import time\nkept = []\nfor i in range(60):\n    kept.append(bytearray(200_000))\n    "
+      "time.sleep(0.02)\n";
+  Collector collector({}, 512 << 10);
+  run(collector, {"/usr/bin/python3", "-c", loop});
+  ASSERT_FALSE(collector.processes().empty());
+  const Header& slow = collector.processes().back()->reader->header();
+  EXPECT_EQ(slow.rate, 512u << 10);
+  // 12 MB in blocks of 200 kB are 19 samples at that rate and 57 at the finest; an interpreter adds some of its own.
+  EXPECT_GT(slow.samples, 60u);
+
+  // Half a gigabyte at once is 900 samples at that rate, 7,000 at the finest.
+  Collector other({}, 512 << 10);
+  run(other, {specimen("heap_lines"), "_exit"});
+  ASSERT_FALSE(other.processes().empty());
+  EXPECT_LT(other.processes().back()->reader->header().samples, 3000u);
+}
+
 }  // namespace
 }  // namespace plimsoll::heap
 

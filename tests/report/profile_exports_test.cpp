@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace plimsoll::report {
@@ -74,32 +75,58 @@ std::vector<Field> fields(std::string_view in) {
   return out;
 }
 
-TEST(ProfileExports, PprofHoldsBytesAndNames) {
-  const std::string file = pprof(stacks);
-  ASSERT_EQ(file.substr(0, 3), "\x1f\x8b\x08");
+// Names of the values of a pprof file, and the values of each sample.
+struct Pprof {
+  std::vector<std::string> texts, types;
+  std::vector<std::vector<uint64_t>> samples;
+};
+Pprof read_pprof(const std::string& file) {
+  EXPECT_EQ(file.substr(0, 3), "\x1f\x8b\x08");
   const std::string_view body = std::string_view(file).substr(15, file.size() - 15 - 8);
-  std::vector<std::string> texts;
-  std::vector<uint64_t> bytes;
+  Pprof read;
+  std::vector<uint64_t> types;
   for (const Field& field : fields(body)) {
-    if (field.number == 6) texts.emplace_back(field.bytes);
+    if (field.number == 6) read.texts.emplace_back(field.bytes);
+    if (field.number == 1) types.push_back(fields(field.bytes).at(0).value);
     if (field.number != 2) continue;
-    for (const Field& part : fields(field.bytes))
-      if (part.number == 2) {
-        const auto& packed = part.bytes;
-        uint64_t values[2] = {0, 0};
-        size_t which = 0;
-        for (size_t i = 0, shift = 0; i < packed.size() && which < 2; ++i) {
-          values[which] |= uint64_t(uint8_t(packed[i]) & 127) << shift;
-          shift += 7;
-          if (uint8_t(packed[i]) < 128) ++which, shift = 0;
-        }
-        bytes.push_back(values[1]);
+    for (const Field& part : fields(field.bytes)) {
+      if (part.number != 2) continue;
+      std::vector<uint64_t>& values = read.samples.emplace_back();
+      uint64_t value = 0;
+      unsigned shift = 0;
+      for (const char byte : part.bytes) {
+        value |= uint64_t(uint8_t(byte) & 127) << shift;
+        shift += 7;
+        if (uint8_t(byte) >= 128) continue;
+        values.push_back(value);
+        value = shift = 0;
       }
+    }
   }
-  EXPECT_EQ(bytes, (std::vector<uint64_t>{2000, 500}));
-  EXPECT_EQ(texts.at(0), "");
-  EXPECT_NE(std::find(texts.begin(), texts.end(), "inuse_space"), texts.end());
-  EXPECT_NE(std::find(texts.begin(), texts.end(), "step; twice"), texts.end());
+  for (const uint64_t type : types) read.types.push_back(read.texts.at(type));
+  return read;
+}
+
+TEST(ProfileExports, PprofHoldsBytesAndNames) {
+  const Pprof read = read_pprof(pprof(stacks));
+  EXPECT_EQ(read.types, (std::vector<std::string>{"inuse_objects", "inuse_space"}));
+  EXPECT_EQ(read.samples, (std::vector<std::vector<uint64_t>>{{20, 2000}, {1, 500}}));
+  EXPECT_EQ(read.texts.at(0), "");
+  EXPECT_NE(std::find(read.texts.begin(), read.texts.end(), "step; twice"), read.texts.end());
+}
+
+TEST(ProfileExports, PprofHoldsWhatWasAllocatedWhereThatIsKnown) {
+  std::vector<ExportedStack> known = stacks;
+  for (ExportedStack& stack : known) stack.allocated_bytes = 9000, stack.allocated_blocks = 90;
+  known.push_back({{{"train.py", "freed", 5}}, 4711, 0, 0, 7000, 70});
+  const Pprof read = read_pprof(pprof(known));
+  EXPECT_EQ(read.types,
+            (std::vector<std::string>{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}));
+  EXPECT_EQ(read.samples,
+            (std::vector<std::vector<uint64_t>>{{90, 9000, 20, 2000}, {90, 9000, 1, 500}, {70, 7000, 0, 0}}));
+  // What holds nothing is no part of a picture of the live heap.
+  EXPECT_EQ(collapsed(known), collapsed(stacks));
+  EXPECT_EQ(speedscope(known, "run.db"), speedscope(stacks, "run.db"));
 }
 
 }  // namespace

@@ -46,6 +46,10 @@ def command_of(name, options):
     return [f"{options.specimens}/{loop}"] if source is None else [sys.executable, str(source), loop]
 
 
+def expected_steps(name, options):
+    return options.seconds / (0.05 if name.startswith("native") else options.pace)
+
+
 def right_lines(name):
     """(file, line) of every line that allocates what the program keeps."""
     source, loop = sources_of(name)
@@ -64,9 +68,10 @@ def run(name, options):
         return
     database.unlink(missing_ok=True)
     environment = dict(os.environ, REAL_SECONDS=str(options.seconds), REAL_PACE=str(options.pace), REAL_SEED=str(zlib.crc32(name.encode()) + options.seed),
-                       REAL_TELL="socket", REAL_EPOCHS="4", REAL_TRUTH=str(truth), SPECIMEN_SECONDS=str(options.seconds), PYTHONDONTWRITEBYTECODE="1")
+                       REAL_TELL="socket", REAL_EPOCHS="4", REAL_BY="steps", REAL_TRUTH=str(truth), SPECIMEN_SECONDS=str(options.seconds), SPECIMEN_EPOCHS="4",
+                       PYTHONDONTWRITEBYTECODE="1")
     began = time.monotonic()
-    done = subprocess.run(["nice", options.plimsoll, "profile", "--json", "--interval", "250ms", "--out", str(database), "--",
+    done = subprocess.run(["nice", options.plimsoll, "profile", "--json", "--interval", options.interval, "--out", str(database), "--",
                            *command_of(name, options)], env=environment, capture_output=True, text=True, check=False)
     (options.out / f"{name}.txt").write_text(done.stderr, encoding="utf-8")
     try:
@@ -76,6 +81,15 @@ def run(name, options):
         return
     said["run_seconds"], said["began"] = time.monotonic() - began, began
     report.write_text(json.dumps(said), encoding="utf-8")
+
+
+def step_at(time, marks):
+    """How many steps the program had done, by its own marks."""
+    for before, after in zip(marks, marks[1:]):
+        if time <= after[0]:
+            part = (time - before[0]) / (after[0] - before[0])
+            return before[1] + max(0.0, part) * (after[1] - before[1])
+    return marks[-1][1]
 
 
 def score(name, options):
@@ -91,7 +105,7 @@ def score(name, options):
     place = (pathlib.Path(first["file"]).name, first["line"]) if first else None
     events = sqlite3.connect(database).execute("SELECT time, text FROM events WHERE kind = 'leak' ORDER BY id").fetchall()
     out = {"answer": said["answer"], "verdict": said["verdict"], "place": place, "accused": [s for s in sites if s["verdict"] == "leak"],
-           "event": events[0] if events else None, "samples": lost / RATE}
+           "event": events[0] if events else None, "samples": lost / RATE, "finished": marks[-1][1] >= 0.97 * expected_steps(name, options)}
     if name in CLEAN:
         out["right_answer"] = said["answer"] in CLEAN[name]
         out["quiet"] = said["answer"] != "leak" and not any(
@@ -99,9 +113,8 @@ def score(name, options):
         return out
     held = sum(s["grown_bytes"] for s in sites if (pathlib.Path(s["file"]).name, s["line"]) in lines)
     out.update(right_answer=said["answer"] == "leak", right_line=place in lines, bytes_ratio=held / lost if lost else None)
-    begin, end = marks[0][0] - said["began"], marks[-1][0] - said["began"]
-    # Early: before a third of the program's own loop is over, and with a right line.
-    called = [(when - begin) / (end - begin) for when, text in events
+    # Early: before a third of the program's own steps are over, and with a right line.
+    called = [step_at(when + said["began"], marks) / marks[-1][1] for when, text in events
               if not re.match(r"(filling|retained|no-leak):", text) and any(f"{file}:{line} " in text for file, line in lines)]
     out["called"] = called[0] if called else None
     return out
@@ -110,6 +123,9 @@ def score(name, options):
 def table(names, options):
     rows = {name: result for name in names if (result := score(name, options))}
     leaks = {name: row for name, row in rows.items() if name not in CLEAN}
+    for name in [name for name, row in rows.items() if not row["finished"]]:
+        print(f"{name:34} left out: the machine was too busy for it to finish its steps")
+        rows.pop(name), leaks.pop(name, None)
     for name, row in rows.items():
         at = f"{row['place'][0]}:{row['place'][1]}" if row["place"] else "-"
         if name in CLEAN:
@@ -135,8 +151,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("profiled"))
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--pace", type=float, default=0.1)
+    parser.add_argument("--pace", type=float, default=0.15)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interval", default="250ms")
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--score", action="store_true", help="score the runs that are there, make none")
     parser.add_argument("--long", action="store_true", help="what tests/soak/run.py gives; changes nothing")

@@ -28,10 +28,11 @@ inline void lose(size_t bytes) { lost_bytes += bytes; }
 
 class Run {
  public:
-  // Seconds from SPECIMEN_SECONDS, 18 by default.
+  // Seconds from SPECIMEN_SECONDS, 18 by default; tells as many epochs as SPECIMEN_EPOCHS says, none by default.
   Run() {
     if (const char* text = std::getenv("SPECIMEN_SECONDS")) seconds_ = std::atof(text);
     steps_ = static_cast<int>(seconds_ / 0.05);
+    if (const char* text = std::getenv("SPECIMEN_EPOCHS")) epochs_ = std::atoi(text);
     const char* path = std::getenv("PLIMSOLL_SOCKET");
     if (!path || std::strlen(path) >= sizeof address_.sun_path) return;
     socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -42,6 +43,7 @@ class Run {
   // Waits for the next step; false when the run is over.
   bool next() {
     std::this_thread::sleep_until(begin_ + std::chrono::milliseconds(50) * ++step_);
+    if (epoch_ < epochs_ && step_ > epoch_ * steps_ / epochs_) tell("epoch " + std::to_string(++epoch_));
     if (step_ % 10 == 0) {
       tell("step " + std::to_string(step_));
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -91,7 +93,7 @@ class Run {
              sizeof address_);
   }
   double seconds_ = 18;
-  int steps_ = 0, step_ = 0;
+  int steps_ = 0, step_ = 0, epochs_ = 0, epoch_ = 0;
   int socket_ = -1;
   std::vector<Mark> marks_;
   sockaddr_un address_{};

@@ -28,6 +28,9 @@ struct alignas(4096) Wiped {
   State state;
   uint32_t generation;  // of the wish that was followed last
   uint32_t visits;
+  uint32_t finer;  // samples come 2^finer times as often as asked for
+  uint32_t paced_samples;
+  uint64_t paced_since;  // nanoseconds
   Store store;
   alignas(4096) uint8_t filter[filter_bytes];
 };
@@ -38,6 +41,11 @@ uint64_t rate = 512 << 10;
 bool sleeps = false;  // until a watcher wakes it
 uintptr_t allocator_start, allocator_end;
 char allocator_name[64] = "libc";
+
+// A sample costs some microseconds: at most this many a second are taken beyond what was asked for. Each live one makes
+// it a little likelier that freeing a block has to look for it.
+constexpr uint32_t most_finer = 3, many_live = 1 << 12, pace_window = 256;
+constexpr double many_a_second = 1000, few_a_second = 250, pace_seconds = 0.25;
 
 // The watcher holds a lock on a file in the folder as long as it lives; nobody would ever remove what is written later.
 bool watcher_lives() {
@@ -87,6 +95,8 @@ void place(Table& table, Entry*& entries, Header* header, uint64_t& offset, uint
   offset += uint64_t(capacity) * sizeof(Entry);
 }
 
+static_assert((sizeof(Indices) + 4095) / 4096 * 4096 == library_bytes);
+
 bool begin_file(Store& store) {
   constexpr uint64_t bytes = header_bytes + text_capacity + uint64_t(module_capacity) * sizeof(Module) +
                              uint64_t(frame_capacity) * sizeof(Frame) +
@@ -100,8 +110,7 @@ bool begin_file(Store& store) {
   auto* header = static_cast<Header*>(map(bytes, MAP_SHARED, descriptor));
   syscall(SYS_close, descriptor);
   if (header == nullptr) return false;
-  store.indices =
-      static_cast<Indices*>(map(sizeof(Indices), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+  store.indices = static_cast<Indices*>(map(sizeof(Indices), MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1));
   if (store.indices == nullptr) return false;
 
   store.header = header;
@@ -119,6 +128,8 @@ bool begin_file(Store& store) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   header->began = uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
   header->rate = rate;
+  wiped.finer = most_finer;
+  wiped.paced_samples = 0, wiped.paced_since = header->began;
   header->python = python_version();
   header->python_frames = python_frames_readable();
   memcpy(header->allocator, allocator_name, sizeof header->allocator);
@@ -145,7 +156,24 @@ void read_settings() {
 bool starts_dormant() { return sleeps; }
 bool wipe_on_fork() { return madvise(&wiped, sizeof wiped, MADV_WIPEONFORK) == 0; }
 bool profiling_wanted() { return folder[0] != 0; }
-uint64_t sampling_rate() { return rate; }
+uint64_t sampling_rate() {
+  const uint64_t finer = rate >> __atomic_load_n(&wiped.finer, __ATOMIC_RELAXED);
+  return finer > 0 ? finer : 1;
+}
+
+void keep_pace(uint64_t nanoseconds) {
+  const double seconds = 1e-9 * double(nanoseconds - wiped.paced_since);
+  if (++wiped.paced_samples < pace_window && seconds < pace_seconds) return;
+  const double a_second = double(wiped.paced_samples) / (seconds > 1e-6 ? seconds : 1e-6);
+  const uint32_t live = wiped.store.live_blocks;
+  uint32_t finer = wiped.finer;
+  if (finer > 0 && (a_second > many_a_second || live > many_live))
+    --finer;
+  else if (finer < most_finer && a_second < few_a_second && live < many_live / 2)
+    ++finer;
+  __atomic_store_n(&wiped.finer, finer, __ATOMIC_RELAXED);
+  wiped.paced_samples = 0, wiped.paced_since = nanoseconds;
+}
 
 void remember_allocator(void* its_malloc) {
   Dl_info info;
@@ -193,6 +221,7 @@ void end_file() {
   }
   memset(&wiped.store, 0, sizeof wiped.store);
   memset(wiped.filter, 0, sizeof wiped.filter);
+  wiped.finer = 0;
   wiped.state = State::unknown;
 }
 

@@ -16,7 +16,10 @@ bool wipe_on_fork();
 bool profiling_wanted();
 // Whether to sample now: follows what a watcher wishes of a library that was preloaded to sleep.
 bool awake();
+// Mean bytes between samples: what was asked for or, while the program allocates little, a fraction of it.
 uint64_t sampling_rate();
+// After a sample; the lock is held. Chooses the fraction.
+void keep_pace(uint64_t nanoseconds);
 
 void remember_allocator(void* its_malloc);
 // Whether this address lies in the allocator, where that is not libc.
@@ -47,7 +50,8 @@ struct Indices {
 };
 
 struct Store {
-  uint32_t overflow;  // the site of stacks that found a table full; 0: none was made yet
+  uint32_t live_blocks;  // in the table
+  uint32_t overflow;     // the site of stacks that found a table full; 0: none was made yet
   Header* header;
   char* text;
   Module* modules;

@@ -24,6 +24,8 @@ uint64_t arena_bytes = 0;
 namespace {
 
 __thread uint64_t random_state __attribute__((tls_model("initial-exec"))) = 0;
+// By which bytes_left was drawn; 0: it was not, this thread slept.
+__thread uint64_t drawn_rate __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool inside __attribute__((tls_model("initial-exec"))) = false;
 
 // Marks this thread as being in here, so that nothing done here is sampled, and keeps errno.
@@ -47,9 +49,11 @@ void draw() {
   if (!profiling_wanted()) {
     // Asleep, this is how often the page is looked at.
     bytes_left = dormant() ? 1 << 20 : INT64_MAX / 2;
+    drawn_rate = 0;
     return;
   }
-  bytes_left = int64_t(-natural_logarithm(uniform(random_state)) * double(sampling_rate()));
+  drawn_rate = sampling_rate();
+  bytes_left = int64_t(-natural_logarithm(uniform(random_state)) * double(drawn_rate));
 }
 
 // True in a thread's first visit: what was asked for has not been hit by a drawn interval yet.
@@ -76,6 +80,7 @@ void enter_block(Store& store, const Block& block) {
   }
   Block& entry = store.blocks[index];
   const uint32_t site = block.site;
+  ++store.live_blocks;
   entry = block;
   entry.site = 0;
   __atomic_store_n(&entry.site, site, __ATOMIC_RELEASE);  // last: now the entry counts
@@ -102,6 +107,7 @@ bool remove_block(Store& store, uint64_t address, Block& removed) {
     Block& entry = store.blocks[index];
     if (entry.address != address) continue;
     removed = entry;
+    --store.live_blocks;
     __atomic_store_n(&entry.site, 0, __ATOMIC_RELEASE);
     *link = indices.block_next[index];
     indices.block_next[index] = indices.free_block;
@@ -127,7 +133,7 @@ struct Stack {
   PythonStack python;
 };
 
-void record(void* address, size_t size, Domain domain, const Stack& stack) {
+void record(void* address, size_t size, Domain domain, uint64_t rate, const Stack& stack) {
   if (!lock()) return;
   if (Store* store = locked_store()) {
     Header& header = *store->header;
@@ -137,12 +143,13 @@ void record(void* address, size_t size, Domain domain, const Stack& stack) {
     // A block whose end was not seen: its memory was given out again.
     remove_block(*store, reinterpret_cast<uintptr_t>(address), old);
     if (const uint32_t site = find_site(*store, stack.native, stack.python)) {
-      const double all = size == 0 ? 0 : double(size) / chance_of_sample(double(size) / double(header.rate));
-      const Block block{
-          reinterpret_cast<uintptr_t>(address), size, uint64_t(all + 0.5), nanoseconds(), site, domain};
+      const double all = size == 0 ? 0 : double(size) / chance_of_sample(double(size) / double(rate));
+      const uint64_t now = nanoseconds();
+      const Block block{reinterpret_cast<uintptr_t>(address), size, uint64_t(all + 0.5), now, site, domain};
       store->sites[site].bytes += block.bytes;
       store->sites[site].blocks += blocks_of(block);
       enter_block(*store, block);
+      keep_pace(now);
       probe_allocation(address, size, block.bytes);
     } else {
       ++header.dropped;
@@ -161,13 +168,15 @@ void note_allocation(void* address, size_t size, Domain domain) {
     draw();
     if ((bytes_left -= int64_t(size)) >= 0) return;
   }
+  // A thread that has slept begins to count here; before, no interval was drawn.
+  const uint64_t rate = drawn_rate;
   draw();
-  if (address == nullptr) return;
+  if (address == nullptr || rate == 0) return;
   Stack stack;
   stack.python.depth = 0;
   walk_python(stack.python);
   walk_native(stack.native, stack.python.depth != 0);
-  record(address, size, domain, stack);
+  record(address, size, domain, rate, stack);
 }
 
 void note_free(void* address) { take_note(address); }

@@ -2,7 +2,9 @@
 down the truth about what it lost.
 
 Environment: REAL_SECONDS (length of the loop), REAL_PACE (seconds a step takes at least), REAL_SEED (draws sizes), REAL_EPOCHS, REAL_TELL
-(socket, text, tqdm, dictionary, buffered or nothing), REAL_TRUTH (the file the truth goes to).
+(socket, text, tqdm, dictionary, buffered or nothing), REAL_TRUTH (the file the truth goes to). With REAL_BY=steps the loop ends after
+REAL_SECONDS / REAL_PACE steps, though they take up to four times as long on a busy machine, and epochs are counted in steps: how much of its
+run a program fills or leaks then does not depend on what else the machine does.
 
 The truth is a JSON object: `marks`, a list of [monotonic seconds, step, bytes lost so far, bytes held]. What is lost is
 counted by the program; what it holds (anonymous and shared memory, its children included) it reads itself at the end of a step,
@@ -55,6 +57,7 @@ class Run:
         self.told = os.environ.get("REAL_TELL", "socket")
         self.random = random.Random(int(os.environ.get("REAL_SEED", "1")))
         self.epochs = int(os.environ.get("REAL_EPOCHS", "0"))  # told at even times, unless the program tells its own
+        self.by_steps = os.environ.get("REAL_BY") == "steps"
         self.losses = Losses()
         self.step = 0
         self.marks = []
@@ -77,9 +80,12 @@ class Run:
 
     def __iter__(self):
         begin, epoch = time.monotonic(), 0
-        while time.monotonic() - begin < self.seconds:
+        while True:
             started = time.monotonic()
-            if self.epochs and int((started - begin) / self.seconds * self.epochs) >= epoch:
+            done = self.step / self.expected if self.by_steps else (started - begin) / self.seconds
+            if done >= 1 or started - begin > 4 * self.seconds:
+                break
+            if self.epochs and int(done * self.epochs) >= epoch:
                 epoch += 1
                 self.epoch(epoch)
             yield self.step

@@ -227,7 +227,7 @@ class Small(Dataset):
 
 
 def eval_workers_kept(run):
-    step, loaders, every = Training(run), [], max(20, int(12 / run.pace))
+    step, loaders, every = Training(run), [], max(20, min(int(12 / run.pace), run.expected // 12))
     for number in run:
         step()
         if number % every == every - 1:
