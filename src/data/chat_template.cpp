@@ -16,16 +16,18 @@ std::string trimmed(const std::string& text) {
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(spaces) - begin + 1);
 }
 
-// The system message that a ChatML template writes by itself: a literal that opens a system message and closes it.
+// The system message that a ChatML template writes by itself: text that opens a system message and closes it, in a literal
+// or between the template's statements.
 std::optional<std::string> find_default_system(std::string_view jinja) {
-  constexpr std::string_view opening = "<|im_start|>system\\n", closing = "<|im_end|>";
-  for (size_t at = jinja.find(opening); at != jinja.npos; at = jinja.find(opening, at + 1)) {
-    const std::string_view rest = jinja.substr(at + opening.size());
-    const size_t end = rest.find(closing);
-    if (end == 0 || end == rest.npos) continue;
-    const std::string_view text = rest.substr(0, end);
-    if (text.find_first_of("'\"{}\\") == text.npos) return std::string(text);
-  }
+  constexpr std::string_view closing = "<|im_end|>";
+  for (const std::string_view opening : {"<|im_start|>system\\n", "<|im_start|>system\n"})
+    for (size_t at = jinja.find(opening); at != jinja.npos; at = jinja.find(opening, at + 1)) {
+      const std::string_view rest = jinja.substr(at + opening.size());
+      const size_t end = rest.find(closing);
+      if (end == 0 || end == rest.npos) continue;
+      const std::string_view text = rest.substr(0, end);
+      if (text.find_first_of("'\"{}\\") == text.npos) return std::string(text);
+    }
   return std::nullopt;
 }
 
@@ -46,7 +48,7 @@ ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
   // That of Qwen3 leaves the thoughts of earlier answers out. Others that write them differ.
   const bool thinks = has("<|im_start|>") && has("loop.last or (not loop.last and reasoning_content)") &&
                       has("last_query_index") && !has("preserve_thinking");
-  if (has("<think>") && !thinks)
+  if (has("think>") && !thinks)
     fail_input(
         "the model's chat template writes <think> blocks in a way that is not known; choose --chat-template "
         "chatml, "
@@ -55,9 +57,13 @@ ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
     ChatTemplate chatml(ChatFormat::chatml);
     chatml.default_system_ = find_default_system(jinja);
     chatml.thinks_ = thinks;
+    chatml.begins_text_ = has("bos_token");
+    chatml.omits_empty_system_ = has("if ns.system_prompt");
     return chatml;
   }
-  if (has("<|start_header_id|>") && has("<|eot_id|>")) {
+  // Templates with the tokens of Llama-3 that do not trim what is said are those of other models.
+  if (has("<|start_header_id|>") && has("<|eot_id|>") &&
+      (has("message['content'] | trim") || has("message['content']|trim") || has("message.content | trim"))) {
     ChatTemplate llama3(ChatFormat::llama3);
     llama3.dated_ = has(knowledge_date);
     return llama3;
@@ -130,6 +136,8 @@ std::vector<RenderedMessage> ChatTemplate::render(const std::vector<Message>& me
     next = has_system;
   } else if (default_system_ && !has_system) {
     rendered.push_back(wrap("system", *default_system_));
+  } else if (omits_empty_system_ && has_system && messages[0].content.empty()) {
+    next = 1;
   }
   for (; next < messages.size(); ++next) rendered.push_back(wrap(messages[next].role, content(next)));
   return rendered;

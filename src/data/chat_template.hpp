@@ -39,7 +39,7 @@ class ChatTemplate {
   // What makes the model answer.
   std::string answer_prompt() const;
   // Whether the token that begins a text stands before the conversation.
-  bool begins_text() const { return format_ == ChatFormat::llama3; }
+  bool begins_text() const { return format_ == ChatFormat::llama3 || begins_text_; }
 
  private:
   RenderedMessage wrap(const std::string& role, const std::string& content) const;
@@ -47,6 +47,8 @@ class ChatTemplate {
 
   ChatFormat format_;
   std::optional<std::string> default_system_;  // for conversations without one
+  bool begins_text_ = false;                   // ChatML: `bos_token` stands before the conversation
+  bool omits_empty_system_ = false;            // LFM2: a system message without text is not written
   bool dated_ = false;                         // Llama-3.1 and later: dates stand before the system message
   bool thinks_ = false;  // Qwen3: the last answer begins with a <think> block, which may be empty
 };

@@ -83,7 +83,8 @@ TEST(ChatTemplate, IsRecognised) {
   EXPECT_EQ(named.render({{"system", "mine"}, {"user", "x"}}).size(), 2u);
   EXPECT_EQ(first(ChatTemplate::recognise("<|im_start|>…<|im_end|>")).said, "x<|im_end|>");
   const ChatTemplate dated = ChatTemplate::recognise(
-      "<|start_header_id|>system<|end_header_id|>Cutting Knowledge Date: December 2023<|eot_id|>");
+      "<|start_header_id|>system<|end_header_id|>Cutting Knowledge Date: December 2023<|eot_id|>{{ "
+      "message['content'] | trim }}");
   EXPECT_EQ(first(dated).said,
             "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>");
   const ChatTemplate thinking = ChatTemplate::recognise(
@@ -93,6 +94,15 @@ TEST(ChatTemplate, IsRecognised) {
       {{"user", "q"}, {"assistant", "<think>\na\n</think>\n\nb"}, {"user", "q"}, {"assistant", "\nc"}});
   EXPECT_EQ(thought[1].said, "b<|im_end|>");
   EXPECT_EQ(thought[3].said, "<think>\n\n</think>\n\nc<|im_end|>");
+  const ChatTemplate between = ChatTemplate::recognise("<|im_start|>system\nYou are kind.<|im_end|>\n");
+  EXPECT_EQ(first(between).said, "You are kind.<|im_end|>");
+  EXPECT_FALSE(between.begins_text());
+  const ChatTemplate begun =
+      ChatTemplate::recognise("{{ bos_token }}{% if ns.system_prompt %}<|im_start|>…<|im_end|>");
+  EXPECT_TRUE(begun.begins_text());
+  EXPECT_EQ(begun.render({{"system", ""}, {"user", "x"}}).size(), 1u);
+  EXPECT_EQ(begun.render({{"system", "s"}, {"user", "x"}}).size(), 2u);
+  EXPECT_THROW(ChatTemplate::recognise("<|start_header_id|>{{ message.content }}<|eot_id|>"), InputError);
   EXPECT_THROW(ChatTemplate::recognise("[INST]"), InputError);
   EXPECT_THROW(ChatTemplate::recognise("<|im_start|><think><|im_end|>"), InputError);
 }

@@ -1,5 +1,5 @@
 """If `transformers` is installed: conversations become the tokens that its apply_chat_template gives, and what the assistant says is learned."""
-from harness import SOURCE, Temporary, environment, json, run, subprocess
+from harness import SOURCE, Temporary, environment, json, os, run, subprocess
 from test_tokenizers import python_with
 
 SCRIPT = SOURCE / "tests" / "oracle" / "chat_oracle.py"
@@ -12,11 +12,30 @@ def said(name, chat):
     return "".join(strip(message["content"]) + end for message in chat if message["role"] == "assistant")
 
 
+def check_others(folder):
+    """Templates of other people's collections are refused by name, or rendered as transformers does."""
+    same, refused = [], 0
+    for file in sorted((folder / "others").glob("*.ids")):
+        expected = json.loads(file.read_text())
+        if all(theirs is None for theirs, _ in expected):
+            continue  # it needs more than a conversation
+        ended = run(folder, "tokenize", "--model", folder / "others" / file.stem, "chats.jsonl", "--labels", "--json", expect=None)
+        if ended.code == 2:
+            assert "chat template" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+            refused += 1
+            continue
+        for ids, (theirs, _) in zip(ended.json()["rows"], expected):
+            assert theirs is None or ids == theirs, f"{file.stem}\nours:   {ids}\ntheirs: {theirs}"
+        same.append(file.stem)
+    print(f"of other collections {refused} templates are refused and {len(same)} are the same: {' '.join(same)}")
+
+
 def main():
     python = python_with("transformers")
     with Temporary() as temporary:
         folder = temporary.path
-        subprocess.run([python, str(SCRIPT), str(folder)], check=True, env=environment())
+        subprocess.run([python, str(SCRIPT), str(folder)], check=True,
+                       env=environment({name: value for name, value in os.environ.items() if name == "PLIMSOLL_CHAT_TEMPLATES"}))
         chats = [json.loads(line)["messages"] for line in open(folder / "chats.jsonl")]
         for file in sorted(folder.glob("*.ids")):
             name, expected = file.stem, json.loads(file.read_text())
@@ -30,6 +49,7 @@ def main():
                 # A token may begin in the header and end in what is said.
                 assert name == "qwen3" or learned.endswith(said(name, chat)) and len(learned) <= len(said(name, chat)) + 2, (name, learned)
             print(f"{name}: {len(chats)} conversations are the same")
+        check_others(folder)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """Renders conversations with transformers' apply_chat_template.
 
 chat_oracle.py FOLDER trains a small tokenizer, writes one model folder for each known chat template with tokenizer.json and
-tokenizer_config.json, FOLDER/chats.jsonl, and FOLDER/NAME.ids with the ids of each conversation.
+tokenizer_config.json, FOLDER/chats.jsonl, and FOLDER/NAME.ids with the ids of each conversation. Templates of other people's collections, `trl`
+if it is installed and the files *.jinja in the folder PLIMSOLL_CHAT_TEMPLATES, go into FOLDER/others in the same way, with nothing in
+place of ids where the template refuses a conversation.
 """
+import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -42,7 +46,15 @@ QWEN3 = ("{%- set ns = namespace(open=true, last_query_index=messages|length - 1
          "(loop.last or (not loop.last and reasoning_content)) %}{{- '<think>\n' + reasoning_content.strip('\n') + '\n</think>\n\n' + "
          "content.lstrip('\n') }}{%- else %}{{- content }}{%- endif %}{{- '<|im_end|>\n' }}{%- endfor %}"
          "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}")
-TEMPLATES = {"qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
+# Templates whose text stands between the statements, that begin with the token that begins a text, or omit an empty system message.
+QWEN2_VL = ("{% for message in messages %}{% if loop.first and message['role'] != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
+            "{% endif %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+            "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+HERMES = "{{bos_token}}" + CHATML
+LFM2 = ("{{- bos_token -}}{%- set ns = namespace(system_prompt='') -%}{%- if messages[0]['role'] == 'system' -%}"
+        "{%- set ns.system_prompt = messages[0]['content'] -%}{%- set messages = messages[1:] -%}{%- endif -%}"
+        "{%- if ns.system_prompt -%}{{- '<|im_start|>system\\n' + ns.system_prompt + '<|im_end|>\\n' -}}{%- endif -%}" + CHATML)
+TEMPLATES = {"qwen2-vl": QWEN2_VL, "hermes": HERMES, "lfm2": LFM2, "qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
 CHATS = [
     [("user", "Hello"), ("assistant", "Hi there.")],
     [("system", "Be short."), ("user", "What is a line?"), ("assistant", "A mark."), ("user", "Where?"), ("assistant", "On the hull.")],
@@ -55,6 +67,32 @@ CHATS = [
 ]
 
 
+def others():
+    """Files of templates that were written elsewhere."""
+    trl = importlib.util.find_spec("trl")
+    folders = [Path(trl.submodule_search_locations[0]) / "chat_templates"] if trl else []
+    folders += [Path(os.environ["PLIMSOLL_CHAT_TEMPLATES"])] if "PLIMSOLL_CHAT_TEMPLATES" in os.environ else []
+    return {file.stem: file.read_text() for folder in folders for file in sorted(folder.glob("*.jinja"))}
+
+
+def write(folder, base, templates, chats, lenient):
+    for name, template in templates.items():
+        (folder / name).mkdir(parents=True)
+        base.save(str(folder / name / "tokenizer.json"))
+        (folder / name / "tokenizer_config.json").write_text(json.dumps(
+            {"bos_token": "<|begin_of_text|>", "eos_token": "<|endoftext|>", "chat_template": template}))
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, bos_token="<|begin_of_text|>", eos_token="<|endoftext|>", chat_template=template)
+
+        def ids(chat, more):
+            try:
+                return list(tokenizer.apply_chat_template(chat, add_generation_prompt=more, return_dict=False, date_string="26 Jul 2024"))
+            except Exception:  # whatever a template raises
+                if not lenient:
+                    raise
+                return None
+        (folder / f"{name}.ids").write_text(json.dumps([[ids(chat, more) for more in (False, True)] for chat in chats]))
+
+
 def main():
     folder = Path(sys.argv[1])
     base = Tokenizer(models.BPE())
@@ -64,14 +102,8 @@ def main():
                                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     chats = [[{"role": role, "content": content} for role, content in chat] for chat in CHATS]
     (folder / "chats.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
-    for name, template in TEMPLATES.items():
-        (folder / name).mkdir()
-        base.save(str(folder / name / "tokenizer.json"))
-        (folder / name / "tokenizer_config.json").write_text(json.dumps(
-            {"bos_token": "<|begin_of_text|>", "eos_token": "<|endoftext|>", "chat_template": template}))
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, bos_token="<|begin_of_text|>", eos_token="<|endoftext|>", chat_template=template)
-        found = [[list(tokenizer.apply_chat_template(chat, add_generation_prompt=more, return_dict=False)) for more in (False, True)] for chat in chats]
-        (folder / f"{name}.ids").write_text(json.dumps(found))
+    write(folder, base, TEMPLATES, chats, lenient=False)
+    write(folder / "others", base, others(), chats, lenient=True)
 
 
 if __name__ == "__main__":
