@@ -2,6 +2,7 @@
 #include "base/option.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -83,7 +84,7 @@ TEST(Option, WhatDoesNotFitIsRefusedWithWhatWould) {
 }
 
 TEST(Option, TheStrongestVoiceWinsAndTypesOfAFileAreChecked) {
-  const std::string path = testing::TempDir() + "options.toml";
+  const std::string path = testing::TempDir() + "options-" + std::to_string(getpid()) + ".toml";
   const auto gathered = [&](const std::string& toml, std::map<std::string, std::string> typed = {}) {
     std::ofstream(path) << toml;
     const Environment environment = [](const char* name) -> const char* {

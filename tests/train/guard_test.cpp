@@ -1,6 +1,7 @@
 // The parts of the guard inside the trainer: its log, the verdict on its own floor, and the policy derived
 // from the settings.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -67,7 +68,7 @@ TEST(OwnFloor, ARiseBelowTheThresholdIsLeftToTheEnd) {
 }
 
 TEST(GuardPolicy, SettingsWinOverTheFileAndOffIsOff) {
-  const std::string path = testing::TempDir() + "guard-policy.toml";
+  const std::string path = testing::TempDir() + "guard-policy-" + std::to_string(getpid()) + ".toml";
   std::ofstream(path)
       << "dwell = \"7s\"\nmemory_threshold_percentage = 60\nbatch_size_reduction_factor = 0.25\n";
   Settings s;
@@ -108,7 +109,7 @@ class Fitting : public testing::Test {
   }
 
  private:
-  const std::string root_ = testing::TempDir() + "fitting-proc";
+  const std::string root_ = testing::TempDir() + "fitting-proc-" + std::to_string(getpid());
 };
 
 TEST_F(Fitting, NamesTheLineThatWouldFit) {
