@@ -138,6 +138,16 @@ def census(budget: float = DEFAULT_BUDGET, largest: int = 5) -> Census:
     Growth is relative to the previous call. Tensors that only the autograd graph or C++ holds have no Python object and
     are not seen.
     """
+    collecting = gc.isenabled()
+    gc.disable()  # our own lists would set off a full collection, which knows no budget
+    try:
+        return _take_census(budget, largest)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _take_census(budget: float, largest: int) -> Census:
     begin = time.perf_counter()
     result = Census(cuda=_cuda())
     found = _Largest(largest)

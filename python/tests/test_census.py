@@ -7,7 +7,7 @@ import json
 import sys
 import weakref
 from collections import deque
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
@@ -193,3 +193,36 @@ def test_a_tracer_keeps_its_locals() -> None:
         assert len(here) == SIZE
     finally:
         sys.settrace(None)
+
+
+def test_no_collection_runs_meanwhile() -> None:
+    """A full collection of a large heap takes longer than any budget."""
+    many = [[number] for number in range(50_000)]
+    seen: List[str] = []
+
+    def collected(phase: str, info: Dict[str, int]) -> None:
+        seen.append(phase)
+
+    before = gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(collected)
+    gc.set_threshold(10, 1, 1)
+    try:
+        seen.clear()
+        result = plimsoll.census(budget=5)
+        during = list(seen)
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(collected)
+    assert result.objects > len(many)
+    assert not during or during == ["start", "stop"]  # at most one, once it is over
+    assert gc.isenabled()
+
+
+def test_collection_stays_off_where_it_was() -> None:
+    gc.disable()
+    try:
+        plimsoll.census()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """MB a second of `plimsoll tokenize` and of Hugging Face's `tokenizers` on one thread, in alternating rounds.
 
-    python3 bench/tokenize.py TOKENIZER.json TEXT [ROUNDS]
+    python3 bench/tokenizer_speed.py TOKENIZER.json TEXT [ROUNDS]
 
 Both read the text whole and are timed without reading it or the tokenizer. Needs the `tokenizers` package.
 """
