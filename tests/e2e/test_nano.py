@@ -17,4 +17,4 @@ with Temporary() as place:
     characters = len(text.read_text())
     assert result["val_tokens"] == characters - characters * 9 // 10 - 1, result["val_tokens"]
     assert result["val_loss"] <= most, result["val_loss"]
-    assert result["rss_end_bytes"] - result["rss_after_warmup_bytes"] <= 1_000_000
+    assert SANITIZED or result["rss_end_bytes"] - result["rss_after_warmup_bytes"] <= 1_000_000
