@@ -137,19 +137,7 @@ TEST(Program, RecomputingChangesNoBitAndTakesLessMemory) {
   ProgramOptions options = odd_model();
   options.model.layers = 4;
   options.dropout = .1f;
-  Session kept(options);
-  uint64_t before = kept.plan.total;
-  std::vector<float> losses;
-  for (uint64_t i = 0; i < 4; ++i) losses.push_back(kept.step(i));
-  for (Recompute choice : {Recompute::cheap, Recompute::blocks}) {
-    options.recompute = choice;
-    Session again(options);
-    EXPECT_LT(again.plan.total, before);
-    before = again.plan.total;
-    for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(again.step(i), losses[i]);
-    for (const Parameter& p : kept.program.model->parameters())
-      EXPECT_EQ(kept.values(p.id), again.values(p.id));
-  }
+  testing_support::expect_recomputing_changes_no_bit(options);
 }
 
 // The plan's own proof trusts its lifetimes. This one trusts nothing: the same steps with no byte used twice.
