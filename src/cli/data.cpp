@@ -1,4 +1,5 @@
-// `plimsoll data check`: what a data set for fine-tuning would give, before anything is trained on it.
+// `plimsoll data`: what a data set for fine-tuning would give before anything is trained on it (`check`), and what a model
+// would see of pictures (`pictures`).
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -6,12 +7,13 @@
 #include "cli/command.hpp"
 #include "data/dataset.hpp"
 #include "data/packing.hpp"
+#include "image/picture_file.hpp"
 
 namespace plimsoll::cli::data_command {
 namespace {
 
 struct Text {
-  std::string action, file, model, chat = "auto", selective, keys;
+  std::string action, file, model, chat = "auto", selective, keys, out;
   int context = 512;
   bool as_json = false;
 };
@@ -39,8 +41,47 @@ void print_report(const DatasetFigures& figures, const Text& text, const ModelTe
   print_line("malformed", figures.bad, "{} rows; the first is " + figures.first_bad);
 }
 
+// Every picture is decoded; with a model the tiles it would see are counted and, with --out, written.
+void look_at_pictures(const Text& text) {
+  const bool cut = !text.model.empty();
+  if (!text.out.empty() && !cut) fail_input("--out needs --model, whose processor cuts the tiles");
+  const TileSettings settings = cut ? read_tile_settings(text.model) : TileSettings{};
+  nlohmann::ordered_json pictures = nlohmann::ordered_json::array();
+  const auto paths = find_pictures(text.file);
+  if (paths.empty()) fail_input("{}: there is no picture in it", text.file);
+  for (const auto& path : paths) {
+    const PictureFile found = look_at_picture(path, true);
+    const PictureHeader& h = found.header;
+    nlohmann::ordered_json row = {{"file", path.string()}};
+    if (!found.problem.empty()) {
+      exit_code = int(Exit::usage);
+      row["problem"] = found.problem;
+      if (!text.as_json) fmt::print("{}: {}\n", path.string(), found.problem);
+    } else {
+      row["format"] = name_of(h.format), row["width"] = h.width, row["height"] = h.height;
+      row["memory"] = h.memory();
+      std::string tiles;
+      if (cut) {
+        const TileGrid grid = tile_grid(settings, {h.width, h.height});
+        row["rows"] = grid.rows, row["columns"] = grid.columns, row["tiles"] = grid.tiles();
+        tiles = fmt::format(", {} tiles of {} x {}", grid.tiles(), settings.tile, settings.tile);
+        if (!text.out.empty())
+          write_tiles(load_tiles(path, settings), settings.tile, text.out, path.filename().string());
+      }
+      if (!text.as_json)
+        fmt::print("{}: {} of {} x {}, {} to decode{}\n", path.string(), name_of(h.format), h.width, h.height,
+                   format_bytes(h.memory()), tiles);
+    }
+    pictures.push_back(row);
+  }
+  if (text.as_json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"pictures", pictures}}.dump(
+                           -1, ' ', true, nlohmann::json::error_handler_t::replace));
+}
+
 void run(const Text& text) {
-  if (text.action != "check") fail_input("data {}: expected check", text.action);
+  if (text.action == "pictures") return look_at_pictures(text);
+  if (text.action != "check") fail_input("data {}: expected check or pictures", text.action);
   if (text.model.empty()) fail_input("--model is missing; give a model folder or a tokenizer.json");
   const ModelText model = load_model_text(text.model, text.chat);
   const DatasetOptions options{.context = text.context,
@@ -76,11 +117,13 @@ void run(const Text& text) {
 }
 
 Command command(
-    38, "data", "check a data set for fine-tuning",
+    38, "data", "check a data set for fine-tuning, or look at pictures",
     "plimsoll data check chat.jsonl --model SmolLM2-135M --context 1024", [](Options& options) {
       auto text = std::make_shared<Text>();
-      options.value("action", text->action, "check").needed().wants("check");
-      options.value("file", text->file, "rows as JSON lines").needed().wants("FILE");
+      options.value("action", text->action, "check or pictures").needed().wants("ACTION");
+      options.value("file", text->file, "rows as JSON lines; or a picture, or a folder of pictures")
+          .needed()
+          .wants("FILE");
       options.value("--model", text->model, "model folder or tokenizer.json").wants("DIR");
       options.value("--context", text->context, "tokens of a window; longer samples are cut").wants("N");
       options
@@ -94,6 +137,8 @@ Command command(
       options
           .value("--selective-keys", text->keys, "keys that are structure, separated by commas; default: all")
           .wants("NAMES");
+      options.value("--out", text->out, "pictures: write the tiles the model would see into this folder")
+          .wants("FOLDER");
       options.flag("--json", text->as_json, "print one JSON object");
       options.run([text] { run(*text); });
     });

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "platform/allocations.hpp"
+#include "platform/arena.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PLIMSOLL_COUNT_ALLOCATIONS 0
@@ -87,6 +88,8 @@ void* noting(void* memory, size_t size) {
   return memory;
 }
 
+using plimsoll::platform::Arena;
+
 bool power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
 }  // namespace
@@ -95,6 +98,7 @@ extern "C" {
 
 void* malloc(size_t size) noexcept {
   if (!ready()) return bootstrap_allocate(size);
+  if (Arena* arena = Arena::current()) return arena->allocate(size);
   count(size);
   return noting(next.malloc(size), size);
 }
@@ -102,12 +106,18 @@ void* malloc(size_t size) noexcept {
 void* calloc(size_t n, size_t size) noexcept {
   size_t total;
   if (!ready()) return __builtin_mul_overflow(n, size, &total) ? nullptr : bootstrap_allocate(total);
+  if (Arena* arena = Arena::current()) {
+    void* p = __builtin_mul_overflow(n, size, &total) ? nullptr : arena->allocate(total);
+    return p ? memset(p, 0, total) : nullptr;
+  }
   count(n * size);
   return noting(next.calloc(n, size), n * size);
 }
 
 void* realloc(void* old, size_t size) noexcept {
   if (!ready()) return nullptr;
+  if (Arena* arena = Arena::current(); arena && (!old || arena->owns(old)))
+    return arena->reallocate(old, size);
   count(size);
   if (!from_bootstrap(old)) return noting(next.realloc(old, size), size);
   void* moved = next.malloc(size);
@@ -127,6 +137,7 @@ void* reallocarray(void* old, size_t n, size_t size) noexcept {
 
 void* memalign(size_t alignment, size_t size) noexcept {
   if (!ready()) return nullptr;
+  if (Arena* arena = Arena::current()) return arena->allocate(size, alignment);
   count(size);
   return noting(next.memalign(alignment, size), size);
 }
@@ -158,6 +169,7 @@ void* pvalloc(size_t size) noexcept {
 
 void free(void* p) noexcept {
   if (!p || from_bootstrap(p) || !ready()) return;
+  if (Arena* arena = Arena::current(); arena && arena->owns(p)) return arena->free(p);
   plimsoll::allocation_counts.frees.fetch_add(1, std::memory_order_relaxed);
   next.free(p);
 }

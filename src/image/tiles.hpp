@@ -1,0 +1,48 @@
+// Cuts pictures into the square tiles a vision tower looks at, as the image processor of Idefics3 and SmolVLM does: the picture
+// is resized, stretched to whole tiles, cut by rows, and a small copy of the whole is the last tile.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "image/resize.hpp"
+
+namespace plimsoll {
+
+// What preprocessor_config.json says.
+struct TileSettings {
+  int64_t tile = 512;           // pixels of an edge
+  int64_t longest_edge = 2048;  // of the resized picture; 0: fixed, as below
+  PixelSize fixed = {};
+  bool resize = true, split = true;
+  double rescale = 1.0 / 255;
+  float mean[3] = {0.5f, 0.5f, 0.5f}, deviation[3] = {0.5f, 0.5f, 0.5f};
+
+  // What the tower sees of a byte.
+  float value(uint8_t byte, int channel) const {
+    const auto scaled = float(double(byte) * rescale);
+    return (scaled - mean[channel]) / deviation[channel];
+  }
+};
+
+// InputError, without a path, for settings that would make other pixels than these.
+TileSettings parse_tile_settings(std::string_view json);
+// The same of DIR/preprocessor_config.json, with the path.
+TileSettings read_tile_settings(const std::filesystem::path& folder);
+
+// How a picture of some size is cut.
+struct TileGrid {
+  PixelSize resized, stretched;
+  int64_t rows = 0, columns = 0;  // 0: it is not cut, and the only tile is the whole
+  int64_t tiles() const { return rows * columns + 1; }
+};
+TileGrid tile_grid(const TileSettings& settings, PixelSize picture);
+
+// Bytes of working memory cut_tiles() needs.
+uint64_t tiles_memory(const TileSettings& settings, PixelSize picture);
+// Fills tiles() x tile x tile RGB pixels. Allocates nothing.
+void cut_tiles(const TileSettings& settings, const uint8_t* rgb, PixelSize picture, std::span<uint8_t> tiles,
+               std::span<uint8_t> memory);
+
+}  // namespace plimsoll
