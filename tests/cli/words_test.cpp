@@ -57,7 +57,7 @@ TEST(Words, SuggestsWhatWasLikelyMeantAndNothingElse) {
   expect_refused("guard --grace soon -- true", "--grace: 'soon' is not a duration");
   expect_refused("watch --interval 3q -- true", "--interval: '3q' is not a duration");
   expect_refused("profile --rate 3q -- true", "--rate: '3q' is not a size");
-  expect_refused("data", "check is missing: ");
+  expect_refused("data", "ACTION is missing: ");
   expect_refused("config --epochs 3", "give --iterations");
   expect_refused("watch --pid abc", "--pid: 'abc' is not a whole number");
   expect_refused("watch --pid 99999999999", "--pid: '99999999999' is too large");

@@ -118,7 +118,8 @@ def check_mutants(folder, count):
         told = done.json()["pictures"]
         assert len(told) == count and all("problem" in row or row["memory"] > 0 for row in told)
         refused = sum("problem" in row for row in told)
-        assert 0 < refused < count, (name, refused)  # neither everything refused nor nothing noticed
+        # A PNG has checksums: nearly all are noticed. The others are decoded as far as they make sense.
+        assert refused > (0.8 * count if name.startswith("png") else 0) and (name.startswith("png") or refused < count), (name, refused)
 
 
 def main():
