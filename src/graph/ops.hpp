@@ -2,6 +2,7 @@
 // Letters: B sequences, T positions, C channels, H heads, K heads of keys and values, D channels of a head, V vocabulary,
 // N = B T rows.
 #pragma once
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct DropoutSite {
 // Positions say which row of wpe a token takes; without them it is its place in the sequence.
 OpPointer embedding();
 // x [N, C], gain [C], bias [C] -> y [N, C], mean [N], rstd [N]
-OpPointer layernorm();
+OpPointer layernorm(float epsilon = 1e-5f);
 // x [N, C], gain [D] -> y [N, C], rstd [N C / D]; D divides C, and each D elements of a row are normalized by themselves.
 OpPointer rmsnorm(float epsilon);
 // x [N, I], w [I, O] (or [O, I] transposed), bias [O]?, addend [N, O]? -> y [N, O]. A frozen w may be bf16 or f16.
@@ -51,6 +52,23 @@ OpPointer rotary();
 // x -> x masked; x, addend -> addend + x masked
 OpPointer dropout(DropoutSite site, bool addend);
 OpPointer add();
+
+// pixels [S, tile tile 3] u8 -> x [S P, 3 patch patch]: P patches of every tile by rows, channel by channel, each byte as
+// (byte rescale - mean) / deviation of its channel.
+struct PatchOptions {
+  int64_t tile, patch;
+  double rescale = 1. / 255;
+  std::array<float, 3> mean{}, deviation{1, 1, 1};
+};
+OpPointer patches(const PatchOptions& options);
+// x [N, C], table [P, C] -> x + table, again and again; P divides N. A frozen table may be bf16 or f16.
+OpPointer add_table();
+// x [S side side, C] -> [S side side / factor^2, C factor^2]: squares of factor x factor neighbours become one row.
+OpPointer join_patches(int64_t side, int64_t factor);
+// x [N, C], tokens [B, T+1] i32, features [R, C] -> x with the features, one after the other, where inputs are `token`.
+OpPointer place_rows(int32_t token);
+// x [1, C], row [1] i32, features [R, C] -> that row of the features, or x where it is -1.
+OpPointer place_row_at();
 
 // logits [n, V], tokens [B, T+1] or targets [B, T], weights [N]? -> losses [n], dlogits [n, V] (takes the place of logits).
 // A target of -1 does not count: its loss and its gradient are 0.

@@ -12,6 +12,7 @@ struct LayerNorm {
   float* y;           // [rows, width]
   float* mean;        // [rows]
   float* rstd;        // [rows]
+  float epsilon = 1e-5f;
 };
 
 struct LayerNormBackward {
@@ -25,7 +26,5 @@ struct LayerNormBackward {
   float* dx;            // may be `addend` or `dy`
   float* partial;       // [2, width] or null: sums over these rows for gain, then bias
 };
-
-constexpr float layernorm_epsilon = 1e-5f;
 
 }  // namespace plimsoll::kernels

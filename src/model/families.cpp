@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/gpt.hpp"
+#include "model/idefics3.hpp"
 #include "model/llama.hpp"
 
 namespace plimsoll {
@@ -11,10 +12,8 @@ namespace {
 
 std::vector<Family>& families() {
   static std::vector<Family> known = {
-      {"gpt2", make_gpt},
-      {"llama", make_llama},
-      {"qwen2", make_llama},
-      {"qwen3", make_llama},
+      {"gpt2", make_gpt},    {"llama", make_llama},       {"qwen2", make_llama},
+      {"qwen3", make_llama}, {"idefics3", make_idefics3},
   };
   return known;
 }

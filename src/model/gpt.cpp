@@ -12,7 +12,7 @@ class Gpt final : public Model {
   Gpt(Graph& graph, const ModelSpec& spec);
   ValueId hidden(List& list, const Windows& windows) const override;
   ValueId logits(List& list, ValueId hidden, const std::string& name) const override;
-  ValueId hidden_cached(List& list, ValueId token) const override;
+  ValueId hidden_cached(List& list, const OneToken& token) const override;
 
  private:
   struct Block {
@@ -101,9 +101,9 @@ ValueId Gpt::hidden(List& list, const Windows& windows) const {
   return list.emit(ops::layernorm(), {x, ln_gain_, ln_bias_}, "ln_f")[0];
 }
 
-ValueId Gpt::hidden_cached(List& list, ValueId token) const {
+ValueId Gpt::hidden_cached(List& list, const OneToken& token) const {
   Graph& graph = list.graph();
-  ValueId x = list.emit(ops::embedding_at(), {token, wte_, wpe_}, "g.embedding")[0];
+  ValueId x = list.emit(ops::embedding_at(), {token.token, wte_, wpe_}, "g.embedding")[0];
   for (size_t l = 0; l < blocks_.size(); ++l) {
     const Block& b = blocks_[l];
     const List::BlockScope scope(list, static_cast<int>(l));

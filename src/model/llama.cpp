@@ -13,7 +13,7 @@ class Llama final : public Model {
   Llama(Graph& graph, const ModelSpec& spec);
   ValueId hidden(List& list, const Windows& windows) const override;
   ValueId logits(List& list, ValueId hidden, const std::string& name) const override;
-  ValueId hidden_cached(List& list, ValueId token) const override;
+  ValueId hidden_cached(List& list, const OneToken& token) const override;
 
  private:
   struct Block {
@@ -48,9 +48,9 @@ Llama::Llama(Graph& graph, const ModelSpec& spec) : Model(graph, spec) {
   using enum Parameter::Kind;
   const float spread = 0.02f;
   const int64_t queries = s.heads * details_.head_dim, keys = s.kv_heads * details_.head_dim;
-  embedding_ = add("model.embed_tokens.weight", {s.vocab, s.dim}, embedding, spread);
+  embedding_ = add(details_.prefix + "embed_tokens.weight", {s.vocab, s.dim}, embedding, spread);
   for (int l = 0; l < s.layers; ++l) {
-    const std::string h = fmt::format("model.layers.{}.", l);
+    const std::string h = fmt::format("{}layers.{}.", details_.prefix, l);
     auto product = [&](const char* name, int64_t in, int64_t out, bool with_bias) {
       return add_projection(h + name, in, out,
                             {.transposed = true, .bias = with_bias, .spread = spread, .block = l});
@@ -71,7 +71,7 @@ Llama::Llama(Graph& graph, const ModelSpec& spec) : Model(graph, spec) {
     b.down = product("mlp.down_proj", s.ff, s.dim, details_.mlp_bias);
     blocks_.push_back(b);
   }
-  norm_ = add("model.norm.weight", {s.dim}, gain);
+  norm_ = add(details_.prefix + "norm.weight", {s.dim}, gain);
   if (!s.tied) head_ = add("lm_head.weight", {s.vocab, s.dim}, matrix, spread);
 }
 
@@ -106,7 +106,10 @@ ValueId Llama::hidden(List& list, const Windows& windows) const {
   const int64_t B = windows.B, T = windows.T;
   const bool packed = windows.positions != no_value;
   uint32_t site = 0;
-  const ValueId x = list.emit(ops::embedding(), {windows.tokens, embedding_}, "embedding")[0];
+  ValueId x = list.emit(ops::embedding(), {windows.tokens, embedding_}, "embedding")[0];
+  if (windows.features != no_value)
+    x = list.emit(ops::place_rows(details_.picture_token), {x, windows.tokens, windows.features},
+                  "pictures")[0];
   const ValueId angles =
       packed ? list.emit(ops::rotary_angles(B * T, frequencies_), {windows.positions}, "angles")[0]
              : list.emit(ops::rotary_angles(T, frequencies_), {}, "angles")[0];
@@ -125,9 +128,11 @@ ValueId Llama::hidden(List& list, const Windows& windows) const {
   return body(list, x, angles, "h", attend, dropout);
 }
 
-ValueId Llama::hidden_cached(List& list, ValueId token) const {
+ValueId Llama::hidden_cached(List& list, const OneToken& token) const {
   const int64_t D = details_.head_dim;
-  const ValueId x = list.emit(ops::embedding_at(), {token, embedding_}, "g.embedding")[0];
+  ValueId x = list.emit(ops::embedding_at(), {token.token, embedding_}, "g.embedding")[0];
+  if (token.features != no_value)
+    x = list.emit(ops::place_row_at(), {x, token.row, token.features}, "g.pictures")[0];
   const ValueId angles = list.emit(ops::rotary_angles_at(frequencies_), {}, "g.angles")[0];
   auto attend = [&](const std::vector<ValueId>& in, const std::string& h) {
     const Type row{{1, spec_.heads * D}}, cache{{spec_.context, spec_.kv_heads * D}};

@@ -2,6 +2,7 @@
 // which products have a bias, and whether queries and keys are normalized. Names and layouts are those of published files.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/model.hpp"
@@ -24,6 +25,8 @@ struct LlamaDetails : ModelDetails {
   RotaryScaling scaling;
   bool qkv_bias = false, out_bias = false, mlp_bias = false;
   bool qk_norms = false;
+  std::string prefix = "model.";  // of the names of parameters
+  int32_t picture_token = -1;     // in whose place features stand
 };
 
 // Without details in the spec, those above.

@@ -7,6 +7,7 @@
 //   ValueId y = model->logits(list, h, "logits");                       // [B T, V]
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,14 +51,39 @@ class Model {
     float lora_dropout = 0;  // of what adapters see
     ValueId positions =
         no_value;  // [B, T] i32: of each token in its own sample; none: every row is one sample
+    ValueId features =
+        no_value;  // of tiles, as connect() makes them: they stand in the place of the vision's token
   };
   // The final hidden states [B T, C]. Nodes of a block are emitted in a List::BlockScope of its number.
   virtual ValueId hidden(List& list, const Windows& windows) const = 0;
   // Logits [rows, V] of hidden states [rows, C].
   virtual ValueId logits(List& list, ValueId hidden, const std::string& name) const = 0;
-  // The hidden state [1, C] of one token [1] at Moment::position. What it remembers of earlier positions lies in values
-  // of its own making, kept with Keep::list.
-  virtual ValueId hidden_cached(List& list, ValueId token) const = 0;
+  // A token [1] at Moment::position; where `row` [1] i32 is not -1, that row of `features` stands in its place.
+  struct OneToken {
+    ValueId token;
+    ValueId features = no_value, row = no_value;
+  };
+  // The hidden state [1, C] of one token. What it remembers of earlier positions lies in values of its own making, kept with
+  // Keep::list.
+  virtual ValueId hidden_cached(List& list, const OneToken& token) const = 0;
+
+  // What a model that looks at pictures makes of them.
+  struct Vision {
+    int64_t tile;                   // pixels of an edge
+    int64_t rows;                   // of features, and so tokens, that a tile becomes
+    int64_t seen_rows, seen_width;  // of what see() makes of a tile
+    int32_t token;                  // in whose place features stand
+    bool trained;                   // see() has something to learn: it is part of every step
+  };
+  virtual std::optional<Vision> vision() const { return std::nullopt; }
+  // The tower, and what follows it as long as nothing there is trained: pixels [S, tile tile 3] u8 -> [S seen_rows, seen_width].
+  virtual ValueId see(List&, ValueId /*pixels*/) const {
+    fail("[model] {} looks at no pictures", spec_.family);
+  }
+  // What follows: [S seen_rows, seen_width] -> features [S rows, C].
+  virtual ValueId connect(List&, ValueId /*seen*/) const {
+    fail("[model] {} looks at no pictures", spec_.family);
+  }
 
   // In the order they are saved in.
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -69,6 +95,11 @@ class Model {
   Model(Graph& graph, const ModelSpec& spec) : graph_(graph), spec_(spec) {}
   // Creates a parameter as the spec's storage says.
   ValueId add(std::string name, Shape shape, Parameter::Kind kind, float spread = 0, int block = no_block);
+
+  // The parameters of a part that is a model of its own follow.
+  void adopt(const Model& part) {
+    parameters_.insert(parameters_.end(), part.parameters_.begin(), part.parameters_.end());
+  }
 
   // A matrix with its bias and its adapter, where it has them.
   struct Projection {

@@ -44,6 +44,22 @@ std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Mod
   return [again](ValueId id) { return size_t(id) < again.size() && again[size_t(id)]; };
 }
 
+// The inputs for `tiles` tiles of pictures, and the features the model makes of them.
+ValueId record_pictures(const Model& model, List& list, const std::string& prefix, int64_t tiles,
+                        ValueId& pixels, ValueId& seen) {
+  const auto vision = model.vision();
+  if (!vision || tiles == 0) return no_value;
+  Graph& graph = list.graph();
+  if (!vision->trained) {
+    seen = graph.value(prefix + "seen", {{tiles * vision->seen_rows, vision->seen_width}}, Role::input,
+                       Keep::from_start);
+    return model.connect(list, seen);
+  }
+  pixels = graph.value(prefix + "pixels", {{tiles, 3 * vision->tile * vision->tile}, DType::u8}, Role::input,
+                       Keep::from_start);
+  return model.connect(list, model.see(list, pixels));
+}
+
 // Adds up what the lanes hand on.
 void record_reduction(Program& program, const ProgramOptions& options, List& list) {
   std::vector<ValueId> handed = program.gradients;
@@ -110,8 +126,9 @@ void record_training(Program& program, const ProgramOptions& options) {
     program.positions = graph.value("positions", {{B, T}, DType::i32}, Role::input, Keep::from_start);
     program.targets = graph.value("targets", {{B, T}, DType::i32}, Role::input, Keep::from_start);
   }
-  const ValueId hidden =
-      model.hidden(list, {program.tokens, B, T, options.dropout, options.lora_dropout, program.positions});
+  const ValueId features = record_pictures(model, list, "", B * options.tiles, program.pixels, program.seen);
+  const ValueId hidden = model.hidden(
+      list, {program.tokens, B, T, options.dropout, options.lora_dropout, program.positions, features});
   const auto again = recomputed(options, model, list);
   const ValueId losses = graph.value("losses", {{B * T}}, Role::activation);
   const float scale = 1.f / static_cast<float>(B * T * options.accumulate);
@@ -157,8 +174,10 @@ void record_evaluation(Program& program, const ProgramOptions& options) {
         graph.value("e.positions", {{B, T}, DType::i32}, Role::input, Keep::from_start);
     program.evaluate_targets = graph.value("e.targets", {{B, T}, DType::i32}, Role::input, Keep::from_start);
   }
-  const ValueId hidden =
-      program.model->hidden(list, {program.evaluate_tokens, B, T, 0, 0, program.evaluate_positions});
+  const ValueId features = record_pictures(*program.model, list, "e.", B * options.tiles,
+                                           program.evaluate_pixels, program.evaluate_seen);
+  const ValueId hidden = program.model->hidden(
+      list, {program.evaluate_tokens, B, T, 0, 0, program.evaluate_positions, features});
   emit_head(list, head_of(list, *program.model), hidden,
             {options.packed ? program.evaluate_targets : program.evaluate_tokens, program.evaluate_losses,
              no_value, loss_rows(options, B * T), 1, options.packed},
@@ -166,14 +185,36 @@ void record_evaluation(Program& program, const ProgramOptions& options) {
   list.loop_end = list.nodes().size();
 }
 
-void record_generation(Program& program) {
+void record_generation(Program& program, const ProgramOptions& options) {
   Graph& graph = *program.graph;
   List& list = graph.list("generate");
   program.generate = static_cast<int>(graph.lists().size()) - 1;
   program.token = graph.value("g.token", {{1}, DType::i32}, Role::input, Keep::from_start);
-  const ValueId hidden = program.model->hidden_cached(list, program.token);
+  const auto vision = program.model->vision();
+  if (vision && options.tiles > 0) {
+    program.token_row = graph.value("g.row", {{1}, DType::i32}, Role::input, Keep::from_start);
+    program.token_features = graph.value("g.features", {{options.tiles * vision->rows, options.model.dim}},
+                                         Role::input, Keep::list);
+  }
+  const ValueId hidden =
+      program.model->hidden_cached(list, {program.token, program.token_features, program.token_row});
   program.logits = program.model->logits(list, hidden, "g.logits");
   graph.keep(program.logits, Keep::to_end);
+  list.loop_end = list.nodes().size();
+}
+
+void record_look(Program& program) {
+  Graph& graph = *program.graph;
+  const Model& model = *program.model;
+  const int64_t tile = model.vision()->tile;
+  List& list = graph.list("look");
+  program.look = static_cast<int>(graph.lists().size()) - 1;
+  program.look_pixels =
+      graph.value("l.pixels", {{1, 3 * tile * tile}, DType::u8}, Role::input, Keep::from_start);
+  program.look_seen = model.see(list, program.look_pixels);
+  graph.keep(program.look_seen, Keep::to_end);
+  program.look_features = model.connect(list, program.look_seen);
+  graph.keep(program.look_features, Keep::to_end);
   list.loop_end = list.nodes().size();
 }
 
@@ -183,7 +224,9 @@ void record_window(Program& program, const ProgramOptions& options) {
   List& list = graph.list("window");
   program.window = static_cast<int>(graph.lists().size()) - 1;
   program.window_tokens = graph.value("w.tokens", {{1, T + 1}, DType::i32}, Role::input, Keep::from_start);
-  const ValueId hidden = program.model->hidden(list, {program.window_tokens, 1, T});
+  const ValueId features =
+      record_pictures(*program.model, list, "w.", options.tiles, program.window_pixels, program.window_seen);
+  const ValueId hidden = program.model->hidden(list, {program.window_tokens, 1, T, 0, 0, no_value, features});
   program.window_logits = program.model->logits(list, hidden, "w.logits");
   graph.keep(program.window_logits, Keep::to_end);
   list.loop_end = list.nodes().size();
@@ -199,7 +242,8 @@ Program record(const ProgramOptions& options) {
     if (!parameter.frozen) program.trained.push_back(parameter);
   if (options.train) record_training(program, options);
   if (options.evaluate_batch > 0) record_evaluation(program, options);
-  if (options.generate) record_generation(program);
+  if (options.generate) record_generation(program, options);
+  if (program.model->vision() && options.tiles > 0) record_look(program);
   if (options.logits) record_window(program, options);
   for (List& list : program.graph->lists()) prefetch(list);
   return program;

@@ -32,6 +32,7 @@ struct ProgramOptions {
   bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
   bool logits = false;          // a list that makes the logits of one window
+  int64_t tiles = 0;            // of pictures in one window, at most; 0: none are looked at
   // Adds up what the loop hands on, before anything reads it: gradients and losses are its inputs and its outputs. None:
   // ops::reduce_lanes() where there are lanes. Another one may add over machines as well.
   ops::OpPointer reduction = nullptr;
@@ -52,6 +53,13 @@ struct Program {
           evaluate_targets = no_value;
   ValueId token = no_value, logits = no_value;                 // generate: [1], [1, V]
   ValueId window_tokens = no_value, window_logits = no_value;  // window: [1, T+1], [T, V]
+  // Pictures. Where the tower is trained, lists take pixels, [S, tile tile 3] u8; else what `look` has made of each tile of
+  // them, [S seen_rows, seen_width]. In both cases the tiles of a micro-batch follow each other in the order of their tokens.
+  ValueId pixels = no_value, seen = no_value, evaluate_pixels = no_value, evaluate_seen = no_value,
+          window_pixels = no_value, window_seen = no_value;
+  int look = -1;  // the list that looks at one tile: pixels -> seen, and its features [rows, C]
+  ValueId look_pixels = no_value, look_seen = no_value, look_features = no_value;
+  ValueId token_row = no_value, token_features = no_value;  // generate: [1] i32, -1: none; [tiles rows, C]
   std::vector<ValueId> gradients;  // as `trained`, before clipping; readable with keep_gradients only
 };
 

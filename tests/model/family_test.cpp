@@ -30,7 +30,7 @@ TEST(Family, AnUnknownOneIsRefusedByName) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "model family 'gtp2' is unknown; use one of gpt2, llama, qwen2, qwen3, grouped");
+              "model family 'gtp2' is unknown; use one of gpt2, llama, qwen2, qwen3, idefics3, grouped");
   }
 }
 

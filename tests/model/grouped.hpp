@@ -33,8 +33,8 @@ class Grouped final : public Model {
                        qkv, name)[0];
     });
   }
-  ValueId hidden_cached(List& list, ValueId token) const override {
-    const ValueId x = list.emit(ops::embedding_at(), {token, wte_}, "g.embedding")[0];
+  ValueId hidden_cached(List& list, const OneToken& token) const override {
+    const ValueId x = list.emit(ops::embedding_at(), {token.token, wte_}, "g.embedding")[0];
     const Type cache{{spec_.context, spec_.dim / spec_.heads * spec_.kv_heads}};
     return body(list, x, [&](const std::vector<ValueId>& qkv, const std::string& name) {
       const ValueId out = graph_.value("g." + name, {{1, spec_.dim}}, Role::activation),

@@ -68,6 +68,7 @@ class LayerNormFold final : public Op {
 
 class LayerNorm final : public Op {
  public:
+  explicit LayerNorm(float epsilon) : epsilon_(epsilon) {}
   const char* name() const override { return "layernorm"; }
   Cost cost() const override { return Cost::function; }
   std::vector<Type> infer(std::span<const Type> in) const override {
@@ -85,7 +86,7 @@ class LayerNorm final : public Op {
     const int64_t C = f.in_type(0).shape[1];
     const Range rows = split(f.in_type(0).shape[0], part, parts, 16);
     f.kernels->layernorm({rows.end - rows.begin, C, f.in(0) + rows.begin * C, f.in(1), f.in(2),
-                          f.out(0) + rows.begin * C, f.out(1) + rows.begin, f.out(2) + rows.begin});
+                          f.out(0) + rows.begin * C, f.out(1) + rows.begin, f.out(2) + rows.begin, epsilon_});
   }
   void backward(Backward& b) const override {
     const ValueId dy = b.gradient_of_output(0), there = b.wants(0) ? b.existing(0) : no_value;
@@ -107,10 +108,13 @@ class LayerNorm final : public Op {
     b.list().emit_into(std::make_shared<LayerNormFold>(gain.write, bias.write), {out[1]}, {gain.id, bias.id},
                        b.name() + ".d_gain");
   }
+
+ private:
+  float epsilon_;
 };
 
 }  // namespace
 
-OpPointer layernorm() { return std::make_shared<LayerNorm>(); }
+OpPointer layernorm(float epsilon) { return std::make_shared<LayerNorm>(epsilon); }
 
 }  // namespace plimsoll::ops

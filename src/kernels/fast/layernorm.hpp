@@ -23,7 +23,7 @@ inline void layernorm(const LayerNorm& a) {
       }
       squares += d * d;
     });
-    const float rstd = 1.f / __builtin_sqrtf(sum(squares) * inverse + layernorm_epsilon);
+    const float rstd = 1.f / __builtin_sqrtf(sum(squares) * inverse + a.epsilon);
     for_lanes(a.width, [&](int64_t i, int n) {
       store_lanes(
           y + i, (load_lanes(x + i, n) - mean) * rstd * load_lanes(a.gain + i, n) + load_lanes(a.bias + i, n),

@@ -12,7 +12,7 @@ void layernorm(const LayerNorm& a) {
     for (int64_t i = 0; i < a.width; ++i) mean += x[i];
     mean /= double(a.width);
     for (int64_t i = 0; i < a.width; ++i) variance += (x[i] - mean) * (x[i] - mean);
-    const double rstd = 1 / std::sqrt(variance / double(a.width) + layernorm_epsilon);
+    const double rstd = 1 / std::sqrt(variance / double(a.width) + a.epsilon);
     for (int64_t i = 0; i < a.width; ++i)
       a.y[row * a.width + i] = static_cast<float>((x[i] - mean) * rstd * a.gain[i] + a.bias[i]);
     a.mean[row] = static_cast<float>(mean);
