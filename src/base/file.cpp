@@ -230,6 +230,25 @@ void InputFile::read(void* data, size_t bytes) {
   }
 }
 
+int64_t read_into(const char* path, std::span<uint8_t> out) noexcept {
+  const int descriptor = uninterrupted([&] { return ::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
+  if (descriptor < 0) return -errno;
+  struct stat status {};
+  int64_t result = -code_of([&] { return ::fstat(descriptor, &status); });
+  if (result == 0 && !S_ISREG(status.st_mode)) result = -EISDIR;
+  if (result == 0) result = status.st_size;
+  for (size_t done = 0; result > 0 && uint64_t(result) <= out.size() && done < size_t(result);) {
+    const ssize_t got =
+        uninterrupted([&] { return ::read(descriptor, out.data() + done, size_t(result) - done); });
+    if (got <= 0)
+      result = got < 0 ? -errno : -ENODATA;
+    else
+      done += size_t(got);
+  }
+  ::close(descriptor);
+  return result;
+}
+
 std::string read_file(const std::filesystem::path& path, uint64_t limit) {
   InputFile file(path);
   if (file.size() > limit)

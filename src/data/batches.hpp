@@ -37,6 +37,8 @@ class Batches {
 
   // The same of a packed corpus: rows of the step's batch from `first_row` on, as many as `rows.targets` holds.
   void fill(uint64_t step, int first_row, const PackedCorpus::Row& rows) const;
+  // Of a packed corpus: the window that is row `row` of the step's batch.
+  uint64_t window(uint64_t step, uint64_t row) const { return visit(step * batch_ + row).window; }
   // Of a packed corpus: targets of the step over those that count; 0 if none does.
   float loss_scale(uint64_t step) const;
 
@@ -90,6 +92,8 @@ class Evaluation {
   // Fills a window of context + 1 tokens and returns how many of its targets, from the first on, count. What
   // follows those in the last, partial window is token 0. Allocates nothing.
   int fill(uint64_t window, std::span<int32_t> tokens) const;
+  // The number of a window in a packed corpus.
+  uint64_t number(uint64_t window) const { return place(window); }
   // Fills a window of a packed corpus.
   void fill(uint64_t window, const PackedCorpus::Row& row) const;
   // How many targets of the window count.

@@ -31,6 +31,11 @@ std::optional<std::string> find_default_system(std::string_view jinja) {
   return std::nullopt;
 }
 
+std::string capitalized(std::string name) {
+  name[0] = char(name[0] - 'a' + 'A');
+  return name;
+}
+
 std::string without_newlines(std::string_view text, bool at_begin, bool at_end) {
   while (at_begin && text.starts_with('\n')) text.remove_prefix(1);
   while (at_end && text.ends_with('\n')) text.remove_suffix(1);
@@ -40,7 +45,16 @@ std::string without_newlines(std::string_view text, bool at_begin, bool at_end) 
 }  // namespace
 
 const char* chat_format_name(ChatFormat format) {
-  return format == ChatFormat::chatml ? "chatml" : format == ChatFormat::llama3 ? "llama3" : "plain";
+  switch (format) {
+    case ChatFormat::chatml:
+      return "chatml";
+    case ChatFormat::llama3:
+      return "llama3";
+    case ChatFormat::smolvlm:
+      return "smolvlm";
+    default:
+      return "plain";
+  }
 }
 
 ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
@@ -61,6 +75,8 @@ ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
     chatml.omits_empty_system_ = has("if ns.system_prompt");
     return chatml;
   }
+  if (has("<|im_start|>") && has("<end_of_utterance>\\n") && has("capitalize") && has("'Assistant:'"))
+    return ChatTemplate(ChatFormat::smolvlm);
   // Templates with the tokens of Llama-3 that do not trim what is said are those of other models.
   if (has("<|start_header_id|>") && has("<|eot_id|>") &&
       (has("message['content'] | trim") || has("message['content']|trim") || has("message.content | trim"))) {
@@ -77,6 +93,8 @@ std::vector<std::string> ChatTemplate::special_tokens() const {
       return {"<|im_start|>", "<|im_end|>"};
     case ChatFormat::llama3:
       return {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
+    case ChatFormat::smolvlm:
+      return {"<|im_start|>", "<end_of_utterance>"};
     default:
       return {};
   }
@@ -90,9 +108,13 @@ RenderedMessage ChatTemplate::wrap(const std::string& role, const std::string& c
       return {"<|im_start|>" + role + "\n", content + "<|im_end|>", "\n", learned};
     case ChatFormat::llama3:
       return {"<|start_header_id|>" + role + "<|end_header_id|>\n\n", content + "<|eot_id|>", "", learned};
+    case ChatFormat::smolvlm:
+      // No space before a picture.
+      return {capitalized(role) + ":",
+              (content.starts_with("<fake_token_around_image>") ? "" : " ") + content + "<end_of_utterance>",
+              "\n", learned};
     default: {
-      std::string name = role;
-      name[0] = char(name[0] - 'a' + 'A');
+      const std::string name = capitalized(role);
       // The space belongs to the first word.
       return {name + ":", " " + content, learned ? "" : "\n", learned, learned};
     }
@@ -140,6 +162,7 @@ std::vector<RenderedMessage> ChatTemplate::render(const std::vector<Message>& me
     next = 1;
   }
   for (; next < messages.size(); ++next) rendered.push_back(wrap(messages[next].role, content(next)));
+  if (format_ == ChatFormat::smolvlm && !rendered.empty()) rendered[0].before.insert(0, "<|im_start|>");
   return rendered;
 }
 

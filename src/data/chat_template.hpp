@@ -12,7 +12,8 @@ namespace plimsoll {
 enum class ChatFormat {
   plain,   // User: …\nAssistant: …
   chatml,  // <|im_start|>user\n…<|im_end|>\n
-  llama3   // <|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>
+  llama3,  // <|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>
+  smolvlm  // <|im_start|>User:…<end_of_utterance>\n, the first token only once
 };
 const char* chat_format_name(ChatFormat format);
 

@@ -44,7 +44,7 @@ struct Dataset::Reader {
 
   void read_line(std::string_view line, uint64_t number) {
     try {
-      const Row row = parse_row(line);
+      Row row = parse_row(line);
       DatasetFigures& figures = set.figures_;
       if (!figures.schema) {
         figures.schema = row.schema;
@@ -53,14 +53,40 @@ struct Dataset::Reader {
         fail_input("it has {}, while the first row has {}", schema_name(row.schema),
                    schema_name(*figures.schema));
       }
+      if (!row.pictures.empty() && !set.pictures_)
+        fail_input("it has a picture, and the model looks at none");
+      std::vector<uint32_t> shown;
+      if (set.pictures_) shown = set.pictures_->add(row);
       const LabelledTokens labelled = labeller->label(row);
+      check_pictures(row, labelled);
       hashes.push_back(XXH3_64bits(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t)));
-      set.add(labelled, number, text.tokenizer, options, hash);
+      if (set.add(labelled, number, text.tokenizer, options, hash) && set.pictures_) {
+        set.shown_.append(shown);
+        set.shown_begin_.push_back(set.shown_.size());
+      }
     } catch (const InputError& error) {
       if (!labeller && set.figures_.schema) throw;  // the template, not the row
       if (!options.skip_bad) fail_input("line {}: {}; mend it, or give --skip-bad", number, error.what());
       if (!set.figures_.bad++) set.figures_.first_bad = fmt::format("line {}: {}", number, error.what());
     }
+  }
+
+  // What stands for pictures must be there as a whole, and nothing else may look like it.
+  void check_pictures(const Row& row, const LabelledTokens& labelled) const {
+    if (!set.pictures_) return;
+    const PictureTokens& tokens = options.pictures->tokens;
+    const auto count = uint64_t(std::count(labelled.tokens.begin(), labelled.tokens.end(), tokens.token));
+    if (row.pictures.empty() && count > 0) fail_input("it has the token {} and no picture", picture_mark);
+    if (row.pictures.empty()) return;
+    uint64_t wanted = 0;
+    for (size_t at = 0; at < labelled.tokens.size(); ++at)
+      if (labelled.tokens[at] == tokens.token && labelled.learned[at])
+        fail_input("a picture stands in what the assistant says");
+    wanted = count / uint64_t(tokens.rows) * uint64_t(tokens.rows);
+    if (count == 0 || wanted != count) fail_input("the tokenizer does not know {} as a token", picture_mark);
+    if (labelled.tokens.size() > size_t(options.context) + 1)
+      fail_input("with its pictures it has {} tokens, more than the context of {}; give --context {}",
+                 labelled.tokens.size(), options.context, labelled.tokens.size() - 1);
   }
 
   void finish() {
@@ -70,6 +96,11 @@ struct Dataset::Reader {
     set.tokens_.finish();
     set.begin_.finish();
     set.fingerprint_ = fmt::format("rows xxh3-64 {:016x}", hash.value());
+    if (!set.pictures_) return;
+    set.pictures_->finish();
+    set.shown_.finish();
+    set.shown_begin_.finish();
+    if (set.pictures_->size()) set.fingerprint_ += fmt::format(", pictures {:016x}", set.pictures_->hash());
   }
 };
 
@@ -77,6 +108,10 @@ Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOp
                  const ReadingProgress& reading) {
   if (options.context < 1) fail_input("context {}; expected at least 1", options.context);
   begin_.push_back(0);
+  if (options.pictures) {
+    pictures_ = std::make_unique<Pictures>(*options.pictures);
+    shown_begin_.push_back(0);
+  }
   const MappedFile file(path);
   const std::string_view whole(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   std::string_view rest = whole;
@@ -101,14 +136,14 @@ Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOp
   reader.finish();
 }
 
-void Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
+bool Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
                   const DatasetOptions& options, TokenHash& hash) {
   const size_t count = labelled.tokens.size(), kept = std::min(count, size_t(options.context) + 1);
   figures_.tokens += count;
   if (count > figures_.longest) figures_.longest = count, figures_.longest_line = line;
   if (count < 2) {
     ++figures_.empty;
-    return;
+    return false;
   }
   if (kept < count) ++figures_.cut, figures_.cut_tokens += count - kept;
   const std::vector<bool> structure = structure_of(labelled, tokenizer, options.selective);
@@ -119,7 +154,7 @@ void Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::T
   }
   if (targets == 0) {
     ++figures_.masked;
-    return;
+    return false;
   }
   figures_.targets += targets;
   figures_.structural += structural;
@@ -130,12 +165,22 @@ void Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::T
   hash.update(std::as_bytes(std::span(sample)));
   tokens_.append(sample);
   begin_.push_back(tokens_.size());
+  return true;
 }
 
 Dataset::Place Dataset::place(size_t i) const {
   uint64_t ends[2];
   begin_.read(i, ends);
   return {ends[0], size_t(ends[1] - ends[0])};
+}
+
+size_t Dataset::pictures(size_t i, std::span<uint32_t> numbers) const {
+  if (!pictures_) return 0;
+  uint64_t ends[2];
+  shown_begin_.read(i, ends);
+  const auto count = size_t(ends[1] - ends[0]);
+  shown_.read(ends[0], numbers.first(std::min(numbers.size(), count)));
+  return count;
 }
 
 size_t Dataset::read(size_t i, size_t first, std::span<int32_t> words) const {

@@ -2,6 +2,7 @@
 // row while it is read: four bytes a token and eight a sample are kept in temporary files.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "data/corpus.hpp"
 #include "data/labels.hpp"
+#include "data/pictures.hpp"
 #include "data/selective.hpp"
 #include "data/spilled.hpp"
 #include "data/token_hash.hpp"
@@ -19,6 +21,7 @@ struct DatasetOptions {
   int context = 512;      // longer samples are cut after so many inputs
   bool skip_bad = false;  // malformed lines are counted and left out instead of refused
   SelectiveLoss selective = {};
+  std::optional<PictureOptions> pictures = {};  // nothing: rows with pictures are malformed
 };
 
 // What was found.
@@ -58,6 +61,10 @@ class Dataset {
   // Fills `words` with those of the tokens of a sample from `first` on, and returns how many they are. Allocates nothing;
   // any number of threads may.
   size_t read(size_t i, size_t first, std::span<int32_t> words) const;
+  // Those of all samples; null where there can be none.
+  const Pictures* pictures() const { return pictures_.get(); }
+  // Fills `numbers` with those of the pictures of a sample, as far as there is room, and returns how many it has.
+  size_t pictures(size_t i, std::span<uint32_t> numbers) const;
 
  private:
   struct Reader;
@@ -66,11 +73,14 @@ class Dataset {
     size_t length;
   };
   Place place(size_t i) const;
-  void add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
+  bool add(const LabelledTokens& labelled, uint64_t line, const tokens::Tokenizer& tokenizer,
            const DatasetOptions& options, TokenHash& hash);
 
   Spilled<int32_t> tokens_;  // words
   Spilled<uint64_t> begin_;  // of the samples, and the end of the last
+  std::unique_ptr<Pictures> pictures_;
+  Spilled<uint32_t> shown_;        // numbers of the samples' pictures
+  Spilled<uint64_t> shown_begin_;  // of the samples, and the end of the last; empty where there can be none
   DatasetFigures figures_;
   std::string fingerprint_;
 };

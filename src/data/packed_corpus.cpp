@@ -122,6 +122,16 @@ void PackedCorpus::fill(Split split, uint64_t window, bool selective, const Row&
   std::fill(row.positions.begin() + ptrdiff_t(at), row.positions.end(), 0);
 }
 
+size_t PackedCorpus::pictures(Split split, uint64_t window, std::span<uint32_t> numbers) const {
+  const Part& from = part(split);
+  uint32_t ends[2];
+  from.begin.read(window, ends);
+  size_t count = 0;
+  for (uint32_t i = ends[0]; i < ends[1]; ++i)
+    count += data_.pictures(from.packed[i], numbers.subspan(std::min(count, numbers.size())));
+  return count;
+}
+
 std::vector<std::string> PackedCorpus::notes() const {
   const DatasetFigures& f = figures();
   std::vector<std::string> notes;

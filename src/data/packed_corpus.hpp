@@ -48,6 +48,13 @@ class PackedCorpus final : public Corpus {
   // Whether selective loss is in force.
   bool selective(uint64_t epoch) const { return selects_ && epoch >= selective_from_epoch_; }
   const DatasetFigures& figures() const { return data_.figures(); }
+  // Those of all samples; null where there are none.
+  const Pictures* pictures() const {
+    return data_.pictures() && data_.pictures()->size() ? data_.pictures() : nullptr;
+  }
+  // Fills `numbers` with those of the pictures of a window, in the order of its tokens, and returns how many they are.
+  // Allocates nothing.
+  size_t pictures(Split split, uint64_t window, std::span<uint32_t> numbers) const;
 
  private:
   struct Part {

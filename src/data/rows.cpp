@@ -16,27 +16,76 @@ const std::string& text_of(const json& object, const char* key) {
   return found->get_ref<const std::string&>();
 }
 
-// A text, or a list of parts that are all texts.
-std::string content_of(const json& message) {
+// The picture of a part, unless it is one of those listed beside the messages.
+void add_picture(const json& part, std::vector<std::string>& pictures) {
+  for (const char* key : {"image", "path", "url"})
+    if (const auto found = part.find(key); found != part.end() && !found->is_null())
+      pictures.push_back(text_of(part, key));
+}
+
+// A text, or a list of parts that are texts and pictures.
+std::string content_of(const json& message, std::vector<std::string>& pictures) {
   const auto found = message.find("content");
   if (found == message.end() || !found->is_array()) return text_of(message, "content");
   std::string content;
   for (const json& part : *found) {
-    if (!part.is_object() || part.value("type", json()) != "text")
-      fail_input("a message has a part that is not text, which is not supported");
-    content += text_of(part, "text");
+    const json type = part.is_object() ? part.value("type", json()) : json();
+    if (type == "image") {
+      add_picture(part, pictures);
+      content += picture_mark;
+    } else if (type == "text") {
+      content += text_of(part, "text");
+    } else {
+      fail_input("a message has a part that is neither text nor image, which is not supported");
+    }
   }
   return content;
 }
 
-Message parse_message(const json& message) {
+Message parse_message(const json& message, std::vector<std::string>& pictures) {
   if (!message.is_object()) fail_input("a message is not an object with `role` and `content`");
   if (message.contains("tool_calls") && !message["tool_calls"].is_null())
     fail_input("a message has `tool_calls`, which are not supported");
-  Message parsed{text_of(message, "role"), content_of(message)};
+  Message parsed{text_of(message, "role"), content_of(message, pictures)};
   if (parsed.role != "system" && parsed.role != "user" && parsed.role != "assistant")
     fail_input("a message has a role other than system, user and assistant");
   return parsed;
+}
+
+// `image`, a text, or `images`, a list of texts.
+std::vector<std::string> listed_pictures(const json& object) {
+  std::vector<std::string> pictures;
+  for (const char* key : {"image", "images"}) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) continue;
+    for (const json& picture : found->is_array() ? *found : json::array({*found})) {
+      if (!picture.is_string()) fail_input("`{}` is not a text, or a list of texts", key);
+      pictures.push_back(picture.get<std::string>());
+    }
+  }
+  return pictures;
+}
+
+size_t count_marks(const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find(picture_mark); at != text.npos; at = text.find(picture_mark, at + 1)) ++count;
+  return count;
+}
+
+// Pictures without a mark of their own stand before the first text. Without pictures the mark is text like any other.
+void place_pictures(Row& row) {
+  if (row.pictures.empty()) return;
+  size_t marks = count_marks(row.text) + count_marks(row.completion);
+  for (const Message& message : row.messages) marks += count_marks(message.content);
+  if (marks == 0) {
+    std::string& first =
+        row.messages.empty()
+            ? row.text
+            : row.messages[row.messages[0].role == "system" && row.messages.size() > 1].content;
+    for (size_t i = 0; i < row.pictures.size(); ++i) first.insert(0, picture_mark);
+  } else if (marks != row.pictures.size()) {
+    fail_input("it has {} pictures and {} places for them ({})", row.pictures.size(), marks, picture_mark);
+  }
 }
 
 }  // namespace
@@ -63,8 +112,12 @@ Row parse_row(std::string_view line) {
   if (object.contains("messages")) {
     row.schema = Schema::messages;
     if (!object["messages"].is_array()) fail_input("`messages` is not a list");
-    for (const json& message : object["messages"]) row.messages.push_back(parse_message(message));
+    for (const json& message : object["messages"])
+      row.messages.push_back(parse_message(message, row.pictures));
     if (row.messages.empty()) fail_input("`messages` is empty");
+  } else if (object.contains("response")) {
+    row.schema = Schema::messages;
+    row.messages = {{"user", text_of(object, "text")}, {"assistant", text_of(object, "response")}};
   } else if (object.contains("instruction")) {
     row.schema = Schema::instruction;
     std::string question = text_of(object, "instruction");
@@ -79,6 +132,9 @@ Row parse_row(std::string_view line) {
     if (!object.contains("text")) fail_input("it has none of `text`, `prompt`, `instruction` and `messages`");
     row.text = text_of(object, "text");
   }
+  const std::vector<std::string> listed = listed_pictures(object);
+  row.pictures.insert(row.pictures.end(), listed.begin(), listed.end());
+  place_pictures(row);
   return row;
 }
 

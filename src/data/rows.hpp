@@ -10,7 +10,7 @@ enum class Schema {
   text,         // {"text": "…"}
   completion,   // {"prompt": "…", "completion": "…"}
   instruction,  // {"instruction": "…", "input": "…", "output": "…"}; input may be left out
-  messages      // {"messages": [{"role": "user", "content": "…"}, …]}
+  messages  // {"messages": [{"role": "user", "content": "…"}, …]}, {"text": "…", "image": "…", "response": "…"}
 };
 const char* schema_name(Schema schema);
 
@@ -24,7 +24,10 @@ struct Row {
   std::string completion;  // after the prompt
   std::vector<Message>
       messages;  // of a conversation, or what an instruction becomes: a question and its answer
+  // Files, or base64, in the order in which `picture_mark` stands for them in the texts.
+  std::vector<std::string> pictures;
 };
+constexpr std::string_view picture_mark = "<image>";
 
 // InputError, without the number of the line, for anything that is not such an object. Other keys may hold anything.
 Row parse_row(std::string_view line);

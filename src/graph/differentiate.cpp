@@ -99,12 +99,15 @@ Backward::Target Backward::gradient_of_input(int i) {
     const auto whole = of.find(value.base);
     const bool complete = whole != of.end() && !state_.pieces.contains(whole->second);
     const Value base = list_.graph()[value.base];
-    const ValueId into =
-        whole != of.end() ? whole->second : list_.graph().value("d." + base.name, base.type, Role::gradient);
+    const auto given = state_.gradients.place.find(value.base);
+    const ValueId into = whole != of.end() ? whole->second
+                         : given != state_.gradients.place.end()
+                             ? given->second
+                             : list_.graph().value("d." + base.name, base.type, Role::gradient);
     of[value.base] = into;
     if (!complete) state_.pieces[into] += value.type.elements();
     of[input] = list_.graph().view_like(input, into, "d." + value.name);
-    return {of[input], {.add = complete}};
+    return {of[input], {.add = complete, .first_replaces = base.role == Role::parameter}};
   }
   of[input] = list_.graph().value("d." + value.name, value.type, Role::gradient);
   return {of[input], {.first_replaces = value.role == Role::parameter}};

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/error.hpp"
 #include "image/codec.hpp"
 
 #if PLIMSOLL_JPEG
@@ -97,9 +96,8 @@ void from_cmyk(uint8_t* row, int64_t width, bool inverted) {
 
 }  // namespace
 
-void read_jpeg_header(Bytes bytes, PictureHeader& header) {
+void read_jpeg_header(Bytes bytes, PictureHeader& header, Trouble& trouble) noexcept {
   Jpeg jpeg;
-  Trouble trouble;
   if (setjmp(jpeg.errors.back)) {
     say(trouble, jpeg);
   } else {
@@ -110,7 +108,6 @@ void read_jpeg_header(Bytes bytes, PictureHeader& header) {
     header.working = working_bytes(jpeg.d) + 4 * uint64_t(jpeg.d.image_width);
   }
   jpeg_destroy_decompress(&jpeg.d);
-  if (trouble.happened()) fail_input("{}", trouble.text);
 }
 
 void decode_jpeg(Bytes bytes, const PictureHeader& header, std::span<uint8_t> out,
@@ -145,8 +142,8 @@ void decode_jpeg(Bytes bytes, const PictureHeader& header, std::span<uint8_t> ou
 
 #else
 namespace plimsoll::codec {
-void read_jpeg_header(Bytes, PictureHeader&) {
-  fail_input("it is a JPEG, and this build has no libjpeg (libjpeg62-turbo-dev)");
+void read_jpeg_header(Bytes, PictureHeader&, Trouble& trouble) noexcept {
+  trouble.say("it is a JPEG, and this build has no libjpeg (libjpeg62-turbo-dev)");
 }
 void decode_jpeg(Bytes, const PictureHeader&, std::span<uint8_t>, Trouble&) noexcept {}
 }  // namespace plimsoll::codec

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
 #include "image/codec.hpp"
@@ -78,19 +79,25 @@ uint64_t PictureHeader::decoded() const {
   return pixels() * uint64_t(channels) + (orientation > 1 ? 3 * pixels() : 0);
 }
 
-PictureHeader read_picture_header(codec::Bytes bytes) {
+PictureHeader read_picture_header(codec::Bytes bytes, std::span<uint8_t> memory) {
   PictureHeader header;
   header.format = format_of(bytes);
-  switch (header.format) {
-    case PictureFormat::jpeg:
-      codec::read_jpeg_header(bytes, header);
-      break;
-    case PictureFormat::png:
-      codec::read_png_header(bytes, header);
-      break;
-    case PictureFormat::webp:
-      codec::read_webp_header(bytes, header);
+  codec::Trouble trouble;
+  {
+    std::optional<platform::Arena> arena;
+    if (!memory.empty()) arena.emplace(memory);
+    switch (header.format) {
+      case PictureFormat::jpeg:
+        codec::read_jpeg_header(bytes, header, trouble);
+        break;
+      case PictureFormat::png:
+        codec::read_png_header(bytes, header, trouble);
+        break;
+      case PictureFormat::webp:
+        codec::read_webp_header(bytes, header, trouble);
+    }
   }
+  if (trouble.happened()) fail_input("{}", trouble.text);
   header.width = header.stored_width, header.height = header.stored_height;
   if (header.width < 1 || header.height < 1) fail_input("it has no pixels");
   if (uint64_t(header.width) > most_pixels / uint64_t(header.height))

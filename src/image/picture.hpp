@@ -36,7 +36,9 @@ struct PictureHeader {
 };
 
 // InputError, without a path, for what is not a picture, is damaged in its header, is too large or cannot be decoded here.
-PictureHeader read_picture_header(std::span<const uint8_t> bytes);
+// What a library allocates meanwhile comes out of `memory`, where that is given: header_memory bytes.
+constexpr size_t header_memory = 400'000;
+PictureHeader read_picture_header(std::span<const uint8_t> bytes, std::span<uint8_t> memory = {});
 
 // The pixels, at the beginning of `memory`, which holds header.memory() bytes; what the decoder allocates comes out of the
 // rest where the program's malloc can do that (platform/arena.hpp). InputError for a damaged or truncated file.

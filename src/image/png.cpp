@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/error.hpp"
 #include "image/codec.hpp"
 
 namespace plimsoll::codec {
@@ -57,9 +56,9 @@ void read_png(png_structp png, png_bytep out, size_t bytes) {
 
 }  // namespace
 
-void read_png_header(Bytes bytes, PictureHeader& header) {
+void read_png_header(Bytes bytes, PictureHeader& header, Trouble& trouble) noexcept {
   if (bytes.size() < 33 || std::memcmp(bytes.data() + 12, "IHDR", 4) != 0 || big_endian(bytes, 8) != 13)
-    fail_input("it is a damaged PNG: its header is missing");
+    return trouble.say("it is a damaged PNG: its header is missing");
   const uint32_t width = big_endian(bytes, 16), height = big_endian(bytes, 20);
   header.stored_width = width;
   header.stored_height = height;
@@ -109,8 +108,8 @@ void decode_png(Bytes bytes, const PictureHeader& header, std::span<uint8_t> out
 
 #else
 namespace plimsoll::codec {
-void read_png_header(Bytes, PictureHeader&) {
-  fail_input("it is a PNG, and this build has no libpng (libpng-dev)");
+void read_png_header(Bytes, PictureHeader&, Trouble& trouble) noexcept {
+  trouble.say("it is a PNG, and this build has no libpng (libpng-dev)");
 }
 void decode_png(Bytes, const PictureHeader&, std::span<uint8_t>, Trouble&) noexcept {}
 }  // namespace plimsoll::codec

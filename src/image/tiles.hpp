@@ -31,6 +31,13 @@ TileSettings parse_tile_settings(std::string_view json);
 // The same of DIR/preprocessor_config.json, with the path.
 TileSettings read_tile_settings(const std::filesystem::path& folder);
 
+// What a model makes of pictures in its text.
+struct PictureTokens {
+  TileSettings settings;
+  int64_t rows = 0;    // tokens of a tile
+  int32_t token = -1;  // the id of <image>
+};
+
 // How a picture of some size is cut.
 struct TileGrid {
   PixelSize resized, stretched;

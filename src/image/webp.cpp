@@ -1,7 +1,6 @@
 // WebP by libwebp.
 #include <cstdio>
 
-#include "base/error.hpp"
 #include "image/codec.hpp"
 
 #if PLIMSOLL_WEBP
@@ -9,11 +8,11 @@
 
 namespace plimsoll::codec {
 
-void read_webp_header(Bytes bytes, PictureHeader& header) {
+void read_webp_header(Bytes bytes, PictureHeader& header, Trouble& trouble) noexcept {
   WebPBitstreamFeatures features;
   if (WebPGetFeatures(bytes.data(), bytes.size(), &features) != VP8_STATUS_OK)
-    fail_input("it is a damaged WebP: its header cannot be read");
-  if (features.has_animation) fail_input("it is an animated WebP; only still pictures are read");
+    return trouble.say("it is a damaged WebP: its header cannot be read");
+  if (features.has_animation) return trouble.say("it is an animated WebP; only still pictures are read");
   header.stored_width = features.width;
   header.stored_height = features.height;
   header.channels = features.has_alpha ? 4 : 3;
@@ -46,8 +45,8 @@ void decode_webp(Bytes bytes, const PictureHeader& header, std::span<uint8_t> ou
 
 #else
 namespace plimsoll::codec {
-void read_webp_header(Bytes, PictureHeader&) {
-  fail_input("it is a WebP, and this build has no libwebp (libwebp-dev)");
+void read_webp_header(Bytes, PictureHeader&, Trouble& trouble) noexcept {
+  trouble.say("it is a WebP, and this build has no libwebp (libwebp-dev)");
 }
 void decode_webp(Bytes, const PictureHeader&, std::span<uint8_t>, Trouble&) noexcept {}
 }  // namespace plimsoll::codec

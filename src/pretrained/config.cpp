@@ -5,7 +5,8 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "model/llama.hpp"
+#include "image/tiles.hpp"
+#include "model/idefics3.hpp"
 
 namespace plimsoll {
 namespace {
@@ -148,6 +149,42 @@ ModelSpec llama_spec(const Keys& keys, const std::string& family) {
   return spec;
 }
 
+const json& object_of(const Keys& keys, const char* key) {
+  const json* value = keys.find(key);
+  if (!value || !value->is_object()) fail_input("'{}' is not an object", key);
+  return *value;
+}
+
+// A tower and a connector before a Llama.
+ModelSpec idefics3_spec(const Keys& keys) {
+  const Keys text(object_of(keys, "text_config")), tower(object_of(keys, "vision_config"));
+  if (const std::string type = text.text("model_type", "llama"); type != "llama")
+    fail_input("the language model is a {}, which is not supported; only llama is", Keys::shown(type));
+  check_activation(tower, "hidden_act", "gelu_pytorch_tanh", {"gelu_pytorch_tanh"});
+  tower.only("num_channels", 3);
+  ModelSpec spec = llama_spec(text, "idefics3");
+  auto details = std::make_shared<Idefics3Details>();
+  static_cast<LlamaDetails&>(*details) = *spec.details_as<LlamaDetails>();
+  details->prefix = "model.text_model.";
+  details->picture_token = int32_t(keys.size("image_token_id", most_vocabulary));
+  if (details->picture_token >= spec.vocab)
+    fail_input("'image_token_id' {} is beyond a vocabulary of {}", details->picture_token, spec.vocab);
+  details->joined = keys.size("scale_factor", 64, 2);
+  details->tile = tower.size("image_size", 4096, 224);
+  details->patch = tower.size("patch_size", 4096, 32);
+  details->tower_layers = tower.size("num_hidden_layers", most_layers, 12);
+  details->tower_heads = tower.size("num_attention_heads", 4096, 16);
+  details->tower_dim = tower.size("hidden_size", most_width, 1152);
+  details->tower_ff = tower.size("intermediate_size", most_width, 3072);
+  details->tower_epsilon = static_cast<float>(tower.number("layer_norm_eps", 1e-6));
+  if (details->tile % details->patch || details->side() % details->joined)
+    fail_input("'image_size' {} is not cut by 'patch_size' {} and 'scale_factor' {}", details->tile,
+               details->patch, details->joined);
+  spec.tied = keys.flag("tie_word_embeddings", false);
+  spec.details = details;
+  return spec;
+}
+
 ModelSpec gpt2_spec(const Keys& keys) {
   check_activation(keys, "activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"});
   keys.only("scale_attn_weights", true);
@@ -165,6 +202,21 @@ ModelSpec gpt2_spec(const Keys& keys) {
   spec.tied = keys.flag("tie_word_embeddings", true);
   spec.head_bias = false;
   return spec;
+}
+
+// How pictures become tiles is said in a file of its own.
+void read_pictures(const std::filesystem::path& folder, const Idefics3Details& details,
+                   PretrainedConfig& read) {
+  const TileSettings settings = read_tile_settings(folder);
+  if (settings.tile != details.tile)
+    fail_input("its tower looks at tiles of {} pixels, and preprocessor_config.json cuts tiles of {}",
+               details.tile, settings.tile);
+  auto complete = std::make_shared<Idefics3Details>(details);
+  complete->rescale = settings.rescale;
+  for (size_t c = 0; c < 3; ++c)
+    complete->mean[c] = settings.mean[c], complete->deviation[c] = settings.deviation[c];
+  read.pictures = PictureTokens{settings, details.rows(), details.picture_token};
+  read.spec.details = complete;
 }
 
 // More numbers than any machine this runs on could hold.
@@ -197,10 +249,13 @@ PretrainedConfig parse_config(std::string_view text) {
     read.spec = llama_spec(keys, "qwen3");
   else if (read.architecture == "GPT2LMHeadModel")
     read.spec = gpt2_spec(keys);
+  else if (read.architecture == "Idefics3ForConditionalGeneration" ||
+           read.architecture == "SmolVLMForConditionalGeneration")
+    read.spec = idefics3_spec(keys);
   else
     fail_input(
-        "architecture {} is not supported; LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM and "
-        "GPT2LMHeadModel are",
+        "architecture {} is not supported; LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
+        "GPT2LMHeadModel, Idefics3ForConditionalGeneration and SmolVLMForConditionalGeneration are",
         Keys::shown((*named)[0]));
   check_total(read.spec);
   return read;
@@ -214,7 +269,9 @@ PretrainedConfig read_config(const std::filesystem::path& folder) {
                folder.string());
   const std::string text = read_file(path, largest_config);
   try {
-    return parse_config(text);
+    PretrainedConfig read = parse_config(text);
+    if (const auto* details = read.spec.details_as<Idefics3Details>()) read_pictures(folder, *details, read);
+    return read;
   } catch (const InputError& error) {
     fail_input("{}: {}", path.string(), error.what());
   }

@@ -3,9 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "image/tiles.hpp"
 #include "model/spec.hpp"
 
 namespace plimsoll {
@@ -14,6 +16,7 @@ struct PretrainedConfig {
   std::string architecture;  // "LlamaForCausalLM"
   // Family, sizes and details; `context` is the longest the model was made for, and nothing is said of storage.
   ModelSpec spec;
+  std::optional<PictureTokens> pictures = {};  // of a model that looks at them; known where a folder is read
 };
 
 // InputError, without a path, for anything that is not a model this program can compute exactly.
