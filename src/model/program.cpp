@@ -60,7 +60,7 @@ ValueId record_pictures(const Model& model, List& list, const std::string& prefi
   return model.connect(list, model.see(list, pixels));
 }
 
-// Adds up what the lanes hand on.
+// Adds up what the leaves hand on.
 void record_reduction(Program& program, const ProgramOptions& options, List& list) {
   std::vector<ValueId> handed = program.gradients;
   handed.push_back(program.loss);
@@ -119,6 +119,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   program.train = static_cast<int>(graph.lists().size()) - 1;
   list.repeats = options.accumulate;
   list.lanes = options.lanes;
+  if (options.leaves) list.set_leaves(*options.leaves);
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 
@@ -157,7 +158,7 @@ void record_training(Program& program, const ProgramOptions& options) {
 
   for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
-  if (options.reduction || options.lanes > 1) record_reduction(program, options, list);
+  if (options.reduction || list.leaves().count > 1) record_reduction(program, options, list);
   if (options.clip > 0) record_clip(program, options, list);
   record_update(program, options, list);
 }
@@ -203,8 +204,11 @@ void record_generation(Program& program, const ProgramOptions& options) {
   list.loop_end = list.nodes().size();
 }
 
-void record_look(Program& program) {
+void record_look(Program& program, const ProgramOptions& options) {
   Graph& graph = *program.graph;
+  if (options.picture_buffers > 0)
+    program.picture_buffers =
+        graph.value("picture.buffers", {{options.picture_buffers}, DType::u8}, Role::input, Keep::forever);
   const Model& model = *program.model;
   const int64_t tile = model.vision()->tile;
   List& list = graph.list("look");
@@ -216,6 +220,11 @@ void record_look(Program& program) {
   program.look_features = model.connect(list, program.look_seen);
   graph.keep(program.look_features, Keep::to_end);
   list.loop_end = list.nodes().size();
+  const auto vision = *model.vision();
+  if (!vision.trained && options.picture_cache > 0)
+    program.picture_cache =
+        graph.value("picture.cache", {{options.picture_cache, vision.seen_rows * vision.seen_width}},
+                    Role::input, Keep::forever);
 }
 
 void record_window(Program& program, const ProgramOptions& options) {
@@ -243,7 +252,7 @@ Program record(const ProgramOptions& options) {
   if (options.train) record_training(program, options);
   if (options.evaluate_batch > 0) record_evaluation(program, options);
   if (options.generate) record_generation(program, options);
-  if (program.model->vision() && options.tiles > 0) record_look(program);
+  if (program.model->vision() && options.tiles > 0) record_look(program, options);
   if (options.logits) record_window(program, options);
   for (List& list : program.graph->lists()) prefetch(list);
   return program;

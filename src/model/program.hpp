@@ -15,7 +15,9 @@ struct ProgramOptions {
   ModelSpec model;
   int64_t batch = 1;   // sequences of one micro-batch
   int accumulate = 1;  // micro-batches of a step
-  int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
+  int lanes = 1;       // micro-batches side by side; at most `accumulate`
+  // The partial sums of the gradient this process makes; nothing: one for each lane.
+  std::optional<LeafRange> leaves = std::nullopt;
   float dropout = 0;
   float lora_dropout = 0;  // of what adapters see
   bool weighted = false;   // each target's loss counts with a weight that comes with the tokens
@@ -33,6 +35,8 @@ struct ProgramOptions {
   int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
   bool logits = false;          // a list that makes the logits of one window
   int64_t tiles = 0;            // of pictures in one window, at most; 0: none are looked at
+  int64_t picture_buffers = 0;  // bytes in which pictures are decoded
+  int64_t picture_cache = 0;    // tiles whose features are kept, where the tower is not trained
   // Adds up what the loop hands on, before anything reads it: gradients and losses are its inputs and its outputs. None:
   // ops::reduce_lanes() where there are lanes. Another one may add over machines as well.
   ops::OpPointer reduction = nullptr;
@@ -53,12 +57,14 @@ struct Program {
           evaluate_targets = no_value;
   ValueId token = no_value, logits = no_value;                 // generate: [1], [1, V]
   ValueId window_tokens = no_value, window_logits = no_value;  // window: [1, T+1], [T, V]
+  ValueId window_positions = no_value;                         // packed: [1, T] i32
   // Pictures. Where the tower is trained, lists take pixels, [S, tile tile 3] u8; else what `look` has made of each tile of
   // them, [S seen_rows, seen_width]. In both cases the tiles of a micro-batch follow each other in the order of their tokens.
   ValueId pixels = no_value, seen = no_value, evaluate_pixels = no_value, evaluate_seen = no_value,
           window_pixels = no_value, window_seen = no_value;
   int look = -1;  // the list that looks at one tile: pixels -> seen, and its features [rows, C]
   ValueId look_pixels = no_value, look_seen = no_value, look_features = no_value;
+  ValueId picture_buffers = no_value, picture_cache = no_value;  // u8; [tiles, seen_rows seen_width]
   ValueId token_row = no_value, token_features = no_value;  // generate: [1] i32, -1: none; [tiles rows, C]
   std::vector<ValueId> gradients;  // as `trained`, before clipping; readable with keep_gradients only
 };
