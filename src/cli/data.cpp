@@ -8,12 +8,13 @@
 #include "data/dataset.hpp"
 #include "data/packing.hpp"
 #include "image/picture_file.hpp"
+#include "pretrained/pretrained.hpp"
 
 namespace plimsoll::cli::data_command {
 namespace {
 
 struct Text {
-  std::string action, file, model, chat = "auto", selective, keys, out;
+  std::string action, file, model, chat = "auto", selective, keys, out, images, buffer = "16MB";
   int context = 512;
   bool as_json = false;
 };
@@ -84,17 +85,29 @@ void run(const Text& text) {
   if (text.action != "check") fail_input("data {}: expected check or pictures", text.action);
   if (text.model.empty()) fail_input("--model is missing; give a model folder or a tokenizer.json");
   const ModelText model = load_model_text(text.model, text.chat);
-  const DatasetOptions options{.context = text.context,
-                               .skip_bad = true,
-                               .selective = {parse_structure(text.selective), split_names(text.keys)}};
+  DatasetOptions options{.context = text.context,
+                         .skip_bad = true,
+                         .selective = {parse_structure(text.selective), split_names(text.keys)}};
+  if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
+    options.pictures = PictureOptions{*open_pretrained(text.model)->config.pictures,
+                                      text.images.empty() ? std::filesystem::path(text.file).parent_path()
+                                                          : std::filesystem::path(text.images),
+                                      parse_bytes(text.buffer, "--image-buffer")};
   const Dataset data(text.file, model, options);
   const DatasetFigures& figures = data.figures();
   std::vector<uint32_t> lengths;
   for (size_t i = 0; i < data.samples(); ++i) lengths.push_back(uint32_t(data.length(i) - 1));
   const uint64_t windows = pack(lengths, uint32_t(text.context)).windows();
   if (figures.bad || !data.samples()) exit_code = int(Exit::usage);
-  if (!text.as_json) return print_report(figures, text, model, windows);
-  const nlohmann::ordered_json out = {
+  const Pictures* pictures = data.pictures();
+  if (!text.as_json) {
+    print_report(figures, text, model, windows);
+    if (pictures && pictures->size())
+      fmt::print("{:12} {}, {} tiles\n", "pictures", format_count(pictures->size()),
+                 format_count(pictures->tiles()));
+    return;
+  }
+  nlohmann::ordered_json out = {
       {"schema", figures.schema ? nlohmann::ordered_json(schema_name(*figures.schema)) : nullptr},
       {"template", chat_format_name(model.chat.format())},
       {"context", text.context},
@@ -113,6 +126,7 @@ void run(const Text& text) {
       {"duplicate_rows", figures.duplicates},
       {"bad_rows", figures.bad},
       {"first_bad", figures.bad ? nlohmann::ordered_json(figures.first_bad) : nullptr}};
+  if (pictures) out["pictures"] = pictures->size(), out["tiles"] = pictures->tiles();
   fmt::print("{}\n", out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
@@ -137,6 +151,13 @@ Command command(
       options
           .value("--selective-keys", text->keys, "keys that are structure, separated by commas; default: all")
           .wants("NAMES");
+      options
+          .value("--images", text->images, "folder of the pictures that rows name; default: that of the file")
+          .wants("FOLDER");
+      options
+          .value("--image-buffer", text->buffer,
+                 "memory in which a picture is decoded and cut; larger ones are malformed (default 16MB)")
+          .wants("SIZE");
       options.value("--out", text->out, "pictures: write the tiles the model would see into this folder")
           .wants("FOLDER");
       options.flag("--json", text->as_json, "print one JSON object");

@@ -43,7 +43,15 @@ void write_logits(Runtime& runtime, const Evaluation& windows) {
   const Shape shape = runtime.graph()[program.window_logits].type.shape;
   int32_t* const tokens = executor.tokens(program.window_tokens);
   std::fill_n(tokens, shape[0] + 1, 0);
-  windows.fill(0, {tokens, size_t(shape[0]) + 1});
+  if (program.window_positions != no_value) {
+    std::vector<int32_t> targets(static_cast<size_t>(shape[0]));
+    PictureFeed(runtime, windows.corpus(), 0).show_window(windows.number(0));
+    windows.fill(0, {{tokens, size_t(shape[0]) + 1},
+                     targets,
+                     {executor.tokens(program.window_positions), size_t(shape[0])}});
+  } else {
+    windows.fill(0, {tokens, size_t(shape[0]) + 1});
+  }
   const std::vector<int32_t> given(tokens, tokens + shape[0] + 1);  // their bytes are used for others later
   executor.run(program.window, Moment{});
   const std::vector<TensorView> tensors = {

@@ -8,8 +8,11 @@
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
 #include "data/labels.hpp"
+#include "data/pictures.hpp"
+#include "image/picture_file.hpp"
 #include "platform/descriptors.hpp"
 #include "train/generate.hpp"
+#include "train/model_spec.hpp"
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
 
@@ -17,6 +20,7 @@ namespace plimsoll::cli::sample_command {
 namespace {
 
 std::string path, question, prompt;
+std::vector<std::string> images;
 bool as_json = false, interactive = false;
 int length = 200, threads = 0;
 std::string gemm = "auto";
@@ -101,6 +105,33 @@ std::vector<int32_t> ask(const Tokenizer& tokenizer) {
   return Labeller(*tokenizer.model(), true).prompt({{"user", question}});
 }
 
+// The same with pictures before the question; the generator is shown them.
+struct Shown {
+  std::vector<int32_t> tokens;
+  std::vector<uint8_t> tiles;
+};
+Shown ask_with_pictures(const SavedModel& saved) {
+  const Settings& settings = saved.state.settings;
+  const auto known = picture_tokens(settings);
+  if (!known) fail_input("--image: this model looks at no pictures");
+  Row row;
+  row.schema = Schema::messages;
+  row.messages = {{"user", question.empty() ? prompt : question}};
+  Shown shown;
+  for (const std::string& image : images) {
+    const Tiles tiles = load_tiles(image, known->settings);
+    shown.tiles.insert(shown.tiles.end(), tiles.pixels.begin(), tiles.pixels.end());
+    row.pictures.push_back(std::filesystem::absolute(image).string());
+    row.messages[0].content.insert(0, picture_mark);
+  }
+  Pictures(PictureOptions{*known, "", UINT64_MAX}).add(row);
+  shown.tokens = Labeller(*saved.state.tokenizer.model(), true).prompt(row.messages);
+  if (shown.tokens.size() > size_t(settings.context))
+    fail_input("--image: the prompt has {} tokens with its pictures, more than the context of {}",
+               shown.tokens.size(), settings.context);
+  return shown;
+}
+
 // Writes what the model says until it ends its answer.
 void answer(Generator& generator, const SavedModel& saved, const std::vector<int32_t>& tokens) {
   const ModelText& model = *saved.state.tokenizer.model();
@@ -128,14 +159,17 @@ void run() {
   const Tokenizer& tokenizer = saved.state.tokenizer;
   if (prompt.empty()) prompt = saved.state.settings.prompt;
   std::vector<int32_t> tokens = question.empty() ? tokenizer.encode(prompt) : ask(tokenizer);
+  Shown shown;
+  if (!images.empty()) shown = ask_with_pictures(saved), tokens = shown.tokens;
   if (tokens.empty())
     tokens = tokenizer.kind() == Tokenizer::Kind::characters
                  ? std::vector{std::max(0, tokenizer.token_of(U'\n'))}
                  : tokenizer.encode("\n");
   LoadedModel model(saved, {.generate = true, .evaluate_batch = 0, .threads = threads, .gemm = gemm});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
+  if (!shown.tiles.empty()) generator.show(shown.tiles);
   if (interactive) return converse(generator, tokenizer);
-  if (!question.empty()) return answer(generator, saved, tokens);
+  if (!question.empty() || !images.empty()) return answer(generator, saved, tokens);
   if (as_json) {
     const std::string text(*generator.generate(tokens, length, options));
     nlohmann::ordered_json out = {{"text", text}, {"prompt", prompt}};
@@ -155,6 +189,11 @@ Command command(
       add_published(flags, published);
       flags.value("--prompt", prompt, "text to continue").wants("TEXT");
       flags.value("--chat", question, "ask a published model this, in its own chat template").wants("TEXT");
+      flags
+          .value(
+              "--image", [](const std::string& file) { images.push_back(file); },
+              "show the model this picture before the question; may be given more than once")
+          .wants("FILE");
       flags.flag("--interactive", interactive, "ask for one prompt after another");
       flags.value("--length", length, "number of tokens to generate (default 200)").wants("N");
       flags

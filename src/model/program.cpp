@@ -221,10 +221,11 @@ void record_look(Program& program, const ProgramOptions& options) {
   graph.keep(program.look_features, Keep::to_end);
   list.loop_end = list.nodes().size();
   const auto vision = *model.vision();
-  if (!vision.trained && options.picture_cache > 0)
-    program.picture_cache =
-        graph.value("picture.cache", {{options.picture_cache, vision.seen_rows * vision.seen_width}},
-                    Role::input, Keep::forever);
+  const int64_t width = vision.seen_rows * vision.seen_width;
+  const auto tiles =
+      std::max(options.picture_cache, int64_t(options.picture_cache_bytes / sizeof(float)) / width);
+  if (!vision.trained && tiles > 0)
+    program.picture_cache = graph.value("picture.cache", {{tiles, width}}, Role::input, Keep::forever);
 }
 
 void record_window(Program& program, const ProgramOptions& options) {

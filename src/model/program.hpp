@@ -36,7 +36,9 @@ struct ProgramOptions {
   bool logits = false;          // a list that makes the logits of one window
   int64_t tiles = 0;            // of pictures in one window, at most; 0: none are looked at
   int64_t picture_buffers = 0;  // bytes in which pictures are decoded
-  int64_t picture_cache = 0;    // tiles whose features are kept, where the tower is not trained
+  // Where the tower is not trained: tiles whose features are kept, at least, and the bytes that may take.
+  int64_t picture_cache = 0;
+  uint64_t picture_cache_bytes = 0;
   // Adds up what the loop hands on, before anything reads it: gradients and losses are its inputs and its outputs. None:
   // ops::reduce_lanes() where there are lanes. Another one may add over machines as well.
   ops::OpPointer reduction = nullptr;

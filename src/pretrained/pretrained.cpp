@@ -21,6 +21,13 @@ std::string last_part(std::string_view module) {
   return std::string(dot == module.npos ? module : module.substr(dot + 1));
 }
 
+// The part of a vision-language model a parameter belongs to.
+std::string_view part_of(std::string_view name) {
+  return name.find(".vision_model.") != name.npos ? "tower"
+         : name.find(".connector.") != name.npos  ? "connector"
+                                                  : "text";
+}
+
 bool named(std::string_view module, std::string_view name) {
   return module == name || (module.ends_with(name) && module[module.size() - name.size() - 1] == '.');
 }
@@ -54,6 +61,16 @@ std::function<bool(std::string_view)> target_filter(const Pretrained& model, con
 }
 
 }  // namespace
+
+std::vector<std::string> trained_parts(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
 
 std::shared_ptr<const Pretrained> open_pretrained(const std::string& folder) {
   static std::mutex mutex;
@@ -119,18 +136,22 @@ ModelSpec adapted(const Pretrained& model, const Tuning& tuning) {
     lora->targets = target_filter(model, tuning.targets);
     spec.lora = lora;
   }
+  if (!tuning.parts.empty() && !model.config.pictures)
+    fail_input("train: this model has no parts; it goes with a vision-language model");
   if (tuning.what == last_blocks && tuning.last_blocks > spec.layers)
     fail_input("train_last: {} blocks are more than the {} this model has", tuning.last_blocks, spec.layers);
   const int64_t first = spec.layers - tuning.last_blocks;
   // Matrices that are not trained stay as the file has them; norms and biases are small, and their kernels take f32.
   if (tuning.stream) spec.source = model.stream;
-  spec.storage = [&model, what = tuning.what, first, stream = tuning.stream](std::string_view name,
-                                                                             int block) -> Storage {
+  spec.storage = [&model, what = tuning.what, first, stream = tuning.stream, parts = tuning.parts](
+                     std::string_view name, int block) -> Storage {
     const PretrainedWeights& weights = model.weights;
     if (!weights.has(name)) return {};  // an adapter
     const PretrainedTensor& tensor = weights[name];
     const bool final_norm = block == no_block && tensor.shape.size() == 1;
-    const bool trained = what == everything || (what == last_blocks && (block >= first || final_norm));
+    const bool trained = !parts.empty()
+                             ? std::find(parts.begin(), parts.end(), part_of(name)) != parts.end()
+                             : what == everything || (what == last_blocks && (block >= first || final_norm));
     if (trained) return {.given = true};
     const bool matrix = tensor.shape.size() > 1;
     return {.frozen = true,

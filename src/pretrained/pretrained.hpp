@@ -34,7 +34,11 @@ struct Tuning {
   bool stream = false;  // frozen matrices of blocks are read when they are needed
   std::string targets =
       "all";  // "all", names separated by commas, or a regular expression of whole module names
+  std::vector<std::string> parts =
+      {};  // "connector", "tower", "text": trained, others are not; empty: as `what` says
 };
+// Names separated by commas.
+std::vector<std::string> trained_parts(const std::string& text);
 // The description of the model for a run. InputError where the targets name nothing.
 ModelSpec adapted(const Pretrained& model, const Tuning& tuning);
 

@@ -6,9 +6,10 @@
 
 namespace plimsoll {
 
-EvaluationPass::EvaluationPass(const Evaluation& windows, std::span<float> scratch)
+EvaluationPass::EvaluationPass(const Evaluation& windows, std::span<float> scratch, PictureFeed* pictures)
     : windows_(windows),
       scratch_(scratch),
+      pictures_(pictures),
       samples_(scratch.empty() ? nullptr : windows.corpus().samples()),
       // If all samples have the same value, none is above the mean, however the mean is rounded.
       bar_(samples_ ? samples_->mean_distrust() * (1 + 1e-6) : 0) {}
@@ -39,6 +40,7 @@ bool EvaluationPass::advance(Runtime& runtime, Interrupt interrupt) {
   while (next_ < windows_.windows()) {
     const auto count =
         static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(rows), windows_.windows() - next_));
+    if (pictures_ && !pictures_->evaluate(windows_, next_, uint64_t(count), interrupt)) return false;
     std::fill_n(tokens, rows * length, 0);
     for (int64_t r = 0; r < count; ++r) fill(runtime, r);
     if (interrupt() || !runtime.executor().run(program.evaluate, Moment{}, interrupt)) return false;
@@ -65,7 +67,8 @@ ValidationLoss EvaluationPass::result() const {
 }
 
 ValidationLoss evaluate(Runtime& runtime, const Evaluation& windows, std::span<float> scratch) {
-  EvaluationPass pass(windows, scratch);
+  PictureFeed pictures(runtime, windows.corpus(), 0);
+  EvaluationPass pass(windows, scratch, &pictures);
   pass.advance(runtime);
   return pass.result();
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/batches.hpp"
+#include "train/picture_feed.hpp"
 #include "train/runtime.hpp"
 
 namespace plimsoll {
@@ -25,7 +26,9 @@ struct ValidationLoss {
 class EvaluationPass {
  public:
   // With `scratch` for as many numbers as a window has targets, the losses of samples are also given by group.
-  explicit EvaluationPass(const Evaluation& windows, std::span<float> scratch = {});
+  // `pictures` brings those of the windows, where they have any.
+  explicit EvaluationPass(const Evaluation& windows, std::span<float> scratch = {},
+                          PictureFeed* pictures = nullptr);
 
   // Goes on to the end; false where `interrupt` asked to leave. The runtime may be shifted before the next call.
   bool advance(Runtime& runtime, Interrupt interrupt = {});
@@ -37,6 +40,7 @@ class EvaluationPass {
 
   const Evaluation windows_;
   std::span<float> scratch_;
+  PictureFeed* pictures_;
   const SampleCorpus* samples_;
   double bar_ = 0;  // of distrust: above it provenance is high
   uint64_t next_ = 0;

@@ -1,5 +1,7 @@
 #include "train/export.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -98,6 +100,10 @@ const char* module_prefix(const Pretrained& model) {
 }
 
 nlohmann::ordered_json targets_json(const Pretrained& model, const std::string& targets) {
+  // The vision tower has modules of the same names.
+  if (are_names(targets) && model.config.pictures)
+    return fmt::format(".*\\.text_model\\.layers\\..*\\.(?:{})",
+                       fmt::join(target_names(model, targets), "|"));
   if (are_names(targets)) return target_names(model, targets);
   const std::string prefix = module_prefix(model);
   return prefix.empty() ? targets : fmt::format("transformer\\.(?:{})", targets);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.hpp"
 #include "base/random.hpp"
 
 namespace plimsoll {
@@ -15,7 +16,28 @@ Generator::Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_t
   text_.reserve(static_cast<size_t>(longest_text) * tokenizer.longest_token() + 64);
 }
 
-void Generator::start() { filled_ = 0; }
+void Generator::start() {
+  filled_ = 0;
+  next_row_ = 0;
+  if (!shown_.empty())
+    std::copy(shown_.begin(), shown_.end(), runtime_.executor().data(runtime_.program().token_features));
+}
+
+void Generator::show(std::span<const uint8_t> tiles) {
+  const Program& program = runtime_.program();
+  Executor& executor = runtime_.executor();
+  const auto bytes = size_t(runtime_.graph()[program.look_pixels].type.bytes());
+  const auto row = size_t(runtime_.graph()[program.look_features].type.elements());
+  shown_.clear();
+  for (; tiles.size() >= bytes; tiles = tiles.subspan(bytes)) {
+    std::copy_n(tiles.begin(), bytes, executor.data<uint8_t>(program.look_pixels));
+    executor.run(program.look, Moment{});
+    const float* features = executor.data(program.look_features);
+    shown_.insert(shown_.end(), features, features + row);
+  }
+  if (shown_.size() > size_t(runtime_.graph()[program.token_features].type.elements()))
+    fail_input("the pictures need more tokens than the context of {}; give --context", context_.size());
+}
 
 bool Generator::feed(int32_t token, Interrupt interrupt) {
   if (filled_ == context_.size()) {  // full: begin again with its last half
@@ -28,6 +50,11 @@ bool Generator::feed(int32_t token, Interrupt interrupt) {
   if (interrupt()) return false;
   context_[filled_] = token;
   *runtime_.executor().tokens(runtime_.program().token) = token;
+  if (const Program& program = runtime_.program(); program.token_row != no_value) {
+    const bool placed = token == program.model->vision()->token &&
+                        size_t(next_row_) * size_t(program.model->spec().dim) < shown_.size();
+    *runtime_.executor().tokens(program.token_row) = placed ? next_row_++ : -1;
+  }
   runtime_.executor().run(runtime_.program().generate, Moment{.position = static_cast<int>(filled_)});
   ++filled_;
   return true;

@@ -21,6 +21,10 @@ class Generator {
  public:
   Generator(Runtime& runtime, const Tokenizer& tokenizer, int longest_text);
 
+  // From here on the features of these tiles, tile x tile RGB pixels each, stand in the place of the tokens of a prompt that mean
+  // them. Allocates.
+  void show(std::span<const uint8_t> tiles);
+
   // The prompt and `length` tokens more. The text stays valid until the next call. When the context is full, the
   // model goes on from the last half of it. Nothing where `interrupt`, asked at every token, wants to leave.
   std::optional<std::string_view> generate(const std::vector<int32_t>& prompt, int length,
@@ -50,6 +54,8 @@ class Generator {
   const Tokenizer& tokenizer_;
   std::vector<int32_t> context_;  // tokens in the cache
   size_t filled_ = 0;
+  std::vector<float> shown_;  // features of the tiles
+  int32_t next_row_ = 0;      // of those
   std::vector<std::pair<float, int32_t>> candidates_;
   std::string text_;
 };

@@ -40,6 +40,7 @@ Loop::Loop(const Parts& parts)
       runtime_(*run_.runtime),
       settings_(run_.settings()),
       generator_(runtime_, run_.corpus->tokenizer(), settings_.sample_length + 256),
+      pictures_(runtime_, *run_.corpus, settings_.loaders),
       scratch_(run_.corpus->samples() ? size_t(settings_.context) : 0),
       gradient_norm_(NAN),
       cross_entropy_(NAN),
@@ -73,7 +74,7 @@ bool Loop::attend() {
 // count begins. Reads parameters only; leaves no trace in the run.
 void Loop::rehearse() {
   if (!generator_.generate(run_.prompt, 1, {}, interrupt())) return;
-  EvaluationPass(Evaluation::subset(*run_.corpus, settings_.context, 1), scratch_)
+  EvaluationPass(Evaluation::subset(*run_.corpus, settings_.context, 1), scratch_, &pictures_)
       .advance(runtime_, interrupt());
 }
 
@@ -90,6 +91,9 @@ std::optional<double> Loop::step() {
                    .learning_rate = static_cast<float>(run_.schedule.at(done_)),
                    .seed = settings_.seed,
                    .loss_scale = packed ? run_.batches->loss_scale(done_) : 1};
+  if (!pictures_.prepare(*run_.batches, done_, uint64_t(settings_.batch) * uint64_t(settings_.accumulate),
+                         interrupt()))
+    return std::nullopt;
   const bool ended = executor.run(
       program.train, now,
       [&](int micro, int lane) {
@@ -99,6 +103,7 @@ std::optional<double> Loop::step() {
                              {{executor.tokens(program.tokens, lane), tokens},
                               {executor.tokens(program.targets, lane), targets},
                               {executor.tokens(program.positions, lane), targets}});
+          pictures_.fill(*run_.batches, done_, uint64_t(micro * rows), uint64_t(rows), lane);
           return true;
         }
         std::span<float> weights;
@@ -115,7 +120,7 @@ std::optional<double> Loop::step() {
 }
 
 std::optional<ValidationLoss> Loop::measure(const Evaluation& windows) {
-  EvaluationPass pass(windows, scratch_);
+  EvaluationPass pass(windows, scratch_, &pictures_);
   while (!pass.advance(runtime_, interrupt()))
     if (!attend()) return std::nullopt;
   return pass.result();

@@ -63,6 +63,7 @@ class Loop {
     std::optional<uint64_t> allocations_after_warmup;  // nothing: not counted, or too short a run
   };
   const Figures& figures() const { return figures_; }
+  const PictureFeed& pictures() const { return pictures_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -82,6 +83,7 @@ class Loop {
   Runtime& runtime_;
   const Settings& settings_;
   Generator generator_;
+  PictureFeed pictures_;
   std::vector<float> scratch_;  // for losses by provenance
   OwnMemory memory_;
   RecentMean losses_, cross_entropies_;

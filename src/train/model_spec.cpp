@@ -14,7 +14,8 @@ Tuning tuning_of(const Settings& s, Trained what, bool stream = false) {
           .rank = s.lora_rank,
           .alpha = s.lora_alpha > 0 ? s.lora_alpha : 2. * s.lora_rank,
           .stream = stream,
-          .targets = s.lora_targets};
+          .targets = s.lora_targets,
+          .parts = what == Trained::nothing ? std::vector<std::string>{} : trained_parts(s.train_parts)};
 }
 
 }  // namespace
@@ -42,6 +43,10 @@ ModelSpec model_spec(const Settings& s, int vocab, bool stream) {
 
 ModelSpec as_published(const Settings& s, bool stream) {
   return adapted(*open_pretrained(s.model), tuning_of(s, Trained::nothing, stream));
+}
+
+std::optional<PictureTokens> picture_tokens(const Settings& s) {
+  return s.model.empty() ? std::nullopt : open_pretrained(s.model)->config.pictures;
 }
 
 bool can_stream(const Settings& s) {

@@ -13,6 +13,8 @@ Tuning tuning(const Settings& settings, bool stream = false);
 // The published model itself, nothing of it trained.
 ModelSpec as_published(const Settings& settings, bool stream = false);
 // Whether the run has frozen matrices that could be read when they are needed, and may.
+// How the model of the settings takes pictures; nothing where it looks at none.
+std::optional<PictureTokens> picture_tokens(const Settings& settings);
 bool can_stream(const Settings& settings);
 
 }  // namespace plimsoll

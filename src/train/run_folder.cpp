@@ -107,9 +107,13 @@ std::unique_ptr<Corpus> open_with_model(const Settings& s, const Tokenizer* toke
   if (!s.has_labels())
     return std::make_unique<TokenCorpus>(s.data, std::move(own), all_for_validation ? 0.0 : 0.9, reading);
   const SelectiveLoss selective{parse_structure(s.selective_loss), split_names(s.selective_keys)};
+  DatasetOptions rows{s.context, s.skip_bad, selective};
+  if (const auto pictures = picture_tokens(s))
+    rows.pictures =
+        PictureOptions{*pictures, s.images.empty() ? fs::path(s.data).parent_path() : fs::path(s.images),
+                       parse_bytes(s.image_buffer)};
   return std::make_unique<PackedCorpus>(
-      s.data, std::move(own),
-      PackedOptions{{s.context, s.skip_bad, selective}, uint64_t(s.selective_from_epoch), all_for_validation},
+      s.data, std::move(own), PackedOptions{rows, uint64_t(s.selective_from_epoch), all_for_validation},
       reading);
 }
 

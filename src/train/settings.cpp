@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "pretrained/pretrained.hpp"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {
@@ -20,6 +21,20 @@ std::string dividing_heads(int dim, int heads) {
   return fmt::format("{} or {}", below, above);
 }
 
+void check_parts(const Settings& s) {
+  if (s.train_parts.empty()) return;
+  bool adapters = false;
+  for (const std::string& part : trained_parts(s.train_parts)) {
+    if (part != "lora" && part != "connector" && part != "tower" && part != "text")
+      fail_input("train: '{}' is no part; give lora, connector, tower or text, separated by commas", part);
+    adapters = adapters || part == "lora";
+  }
+  if (adapters != s.lora_rank > 0)
+    fail_input(adapters ? "train: there are no adapters; give --lora-rank"
+                        : "lora_rank: the adapters are not trained; add lora to --train");
+  if (s.train_last > 0) fail_input("train_last: it does not go with --train");
+}
+
 void check_tuning(const Settings& s) {
   if (s.model.empty() && (s.lora_rank > 0 || s.train_last > 0))
     fail_input("{}: it goes with the folder of a published model; give --model DIR",
@@ -30,6 +45,7 @@ void check_tuning(const Settings& s) {
                                                                                    : "lora_targets");
   if (s.lora_rank > 0 && s.train_last > 0)
     fail_input("train_last: adapters freeze every block; give --lora-rank or --train-last");
+  check_parts(s);
   if (s.lora_targets.empty())
     fail_input("lora_targets: it is empty; give names such as q_proj,v_proj, or all");
 }
@@ -70,6 +86,8 @@ void validate(const Settings& s) {
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
   if (!s.memory.empty()) parse_size(s.memory, "memory");
+  parse_bytes(s.image_buffer, "image_buffer");
+  if (!s.image_cache.empty()) parse_bytes(s.image_cache, "image_cache");
   if (s.micro_batch > 0 && s.batch % s.micro_batch)
     fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out",
                s.micro_batch, s.batch);

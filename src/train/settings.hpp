@@ -29,7 +29,8 @@ struct Settings {
   int lora_rank = 0;                        // 0: no adapters
   double lora_alpha = 0, lora_dropout = 0;  // alpha 0: twice the rank
   std::string lora_targets = "all";
-  int train_last = 0;  // 0: not only the last blocks
+  int train_last = 0;       // 0: not only the last blocks
+  std::string train_parts;  // of a vision-language model; empty: adapters, or everything
 
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
@@ -48,6 +49,9 @@ struct Settings {
   bool skip_bad = false;       // malformed lines of samples are left out
   int shuffle_buffer = 4096;   // samples waiting to be drawn
   double distrust_lambda = 0;  // how much provenance weighs; 0: not at all
+  std::string images;          // folder of pictures; empty: that of the data
+  std::string image_buffer = "16MB", image_cache;
+  int loaders = 1;
 
   // Machine.
   int threads = 0;  // 0: all cores

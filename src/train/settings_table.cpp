@@ -30,8 +30,8 @@ const Setting table[] = {
      agree, below},
 
     {"Fine-tuning", "model", &Settings::model, "DIR",
-     "folder of a Hugging Face model to start from (config.json, *.safetensors): GPT-2, Llama, Qwen2 or "
-     "Qwen3",
+     "folder of a Hugging Face model to start from (config.json, *.safetensors): GPT-2, Llama, Qwen2, Qwen3 "
+     "or SmolVLM (Idefics3)",
      0, 0, change},
     {"Fine-tuning", "lora_rank", &Settings::lora_rank, "N",
      "train low-rank adapters of this rank and freeze the model; 0: train the model itself", 0, 4096, agree},
@@ -45,6 +45,11 @@ const Setting table[] = {
      0, 0, agree},
     {"Fine-tuning", "train_last", &Settings::train_last, "N",
      "train only the last N blocks and the final norm; 0: not so", 0, 1024, agree},
+    {"Fine-tuning", "train", &Settings::train_parts, "PARTS",
+     "parts of a vision-language model that are trained: lora, connector, tower or text, separated by "
+     "commas; "
+     "empty: lora if there are adapters, otherwise everything",
+     0, 0, agree},
 
     {"Training", "iterations", &Settings::iterations, "N",
      "total number of optimiser steps, including those before a resume", 1, a_billion, change},
@@ -91,6 +96,16 @@ const Setting table[] = {
      "samples: size of the shuffle buffer; 1: keep the order of the file", 1, 16777216, agree},
     {"Data", "skip_bad", &Settings::skip_bad, "",
      "samples: skip malformed lines instead of refusing the file", 0, 0, change},
+    {"Data", "images", &Settings::images, "FOLDER",
+     "folder of the pictures that rows name; empty: the folder of the data", 0, 0, change},
+    {"Data", "image_buffer", &Settings::image_buffer, "SIZE",
+     "memory in which a picture is decoded and cut; larger pictures are refused", 0, 0, change},
+    {"Data", "image_cache", &Settings::image_cache, "SIZE",
+     "memory for what a frozen vision tower has seen, so that it looks once; empty: what a step needs", 0, 0,
+     change},
+    {"Data", "loaders", &Settings::loaders, "N",
+     "threads that decode pictures ahead, each with a buffer; 0: they are decoded when needed", 0, 64,
+     change},
 
     {"Machine", "threads", &Settings::threads, "N", "number of compute threads; 0: all cores", 0, 4096,
      change},

@@ -121,6 +121,11 @@ TrainResult train(Start start, bool json, live::Companion* server) {
                               ? ""
                               : fmt::format(" for threads that run all the time; they ran {:.0f} % of it",
                                             result.processor_share * 100)));
+  if (const PictureFeed& pictures = loop.pictures(); pictures.active())
+    tell.note(fmt::format(
+        "Pictures: {} tiles looked at, {} kept from before; {:.1f} % of the time waiting for them",
+        format_count(pictures.looked()), format_count(pictures.kept()),
+        100 * pictures.seconds_awaited() / std::max(1e-9, loop.figures().seconds)));
   if (end == Loop::End::finished) {
     const FinalWindows last = final_windows(*run.corpus, settings.context);
     if (const auto measured = loop.measure(last.windows)) {

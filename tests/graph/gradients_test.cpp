@@ -138,6 +138,16 @@ TEST_P(OpGradient, Dropout) {
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, false), {{{{6, 20}}}});
   check(ops::dropout({.rate = .4f, .site = 1, .micro_rows = 6}, true), {{{{6, 20}}}, {{{6, 20}}}});
 }
+TEST_P(OpGradient, AddTable) { check(ops::add_table(), {{{{12, 5}}}, {{{4, 5}}}}); }
+TEST_P(OpGradient, JoinPatches) {
+  check(ops::join_patches(4, 2), {{{{32, 3}}}});
+  check(ops::join_patches(6, 3), {{{{36, 2}}}});
+}
+TEST_P(OpGradient, PlaceRows) {
+  // Of 2 x 6 inputs with tokens below 3, several are token 1: with rows for all of them, and for two only.
+  for (int64_t rows : {12, 2})
+    check(ops::place_rows(1), {{{{12, 5}}}, {{{2, 7}, DType::i32}, 1, 3}, {{{rows, 5}}}});
+}
 TEST_P(OpGradient, Embedding) {
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}, {{{5, 8}}}});
   check(ops::embedding(), {{{{2, 6}, DType::i32}, 0, 9}, {{{9, 8}}}});
