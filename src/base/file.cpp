@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/read_into.hpp"
 
 namespace plimsoll {
 namespace {

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -117,10 +116,6 @@ class InputFile {
   int descriptor_ = -1;
   uint64_t size_ = 0;
 };
-
-// Reads a regular file into `out` and returns its size, which is more than out.size() where it does not fit (nothing is read
-// then), or the negative errno code. Allocates nothing.
-int64_t read_into(const char* path, std::span<uint8_t> out) noexcept;
 
 // The whole of a file of at most `limit` bytes; InputError otherwise.
 std::string read_file(const std::filesystem::path& path, uint64_t limit);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/read_into.hpp"
 #include "base/units.hpp"
 #include "image/picture.hpp"
 

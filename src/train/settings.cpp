@@ -29,9 +29,9 @@ void check_parts(const Settings& s) {
       fail_input("train: '{}' is no part; give lora, connector, tower or text, separated by commas", part);
     adapters = adapters || part == "lora";
   }
-  if (adapters != s.lora_rank > 0)
-    fail_input(adapters ? "train: there are no adapters; give --lora-rank"
-                        : "lora_rank: the adapters are not trained; add lora to --train");
+  if (adapters && s.lora_rank == 0) fail_input("train: there are no adapters; give --lora-rank");
+  if (!adapters && s.lora_rank > 0)
+    fail_input("lora_rank: the adapters are not trained; add lora to --train");
   if (s.train_last > 0) fail_input("train_last: it does not go with --train");
 }
 
