@@ -75,7 +75,7 @@ ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
     chatml.omits_empty_system_ = has("if ns.system_prompt");
     return chatml;
   }
-  if (has("<|im_start|>") && has("<end_of_utterance>\\n") && has("capitalize") && has("'Assistant:'"))
+  if (has("<|im_start|>") && has("<end_of_utterance>") && has("capitalize") && has("'Assistant:'"))
     return ChatTemplate(ChatFormat::smolvlm);
   // Templates with the tokens of Llama-3 that do not trim what is said are those of other models.
   if (has("<|start_header_id|>") && has("<|eot_id|>") &&

@@ -16,11 +16,12 @@ const std::string& text_of(const json& object, const char* key) {
   return found->get_ref<const std::string&>();
 }
 
-// The picture of a part, unless it is one of those listed beside the messages.
-void add_picture(const json& part, std::vector<std::string>& pictures) {
+// The picture of a part; empty where it is one of those listed beside the messages.
+std::string picture_of(const json& part) {
   for (const char* key : {"image", "path", "url"})
     if (const auto found = part.find(key); found != part.end() && !found->is_null())
-      pictures.push_back(text_of(part, key));
+      return text_of(part, key);
+  return "";
 }
 
 // A text, or a list of parts that are texts and pictures.
@@ -31,7 +32,7 @@ std::string content_of(const json& message, std::vector<std::string>& pictures) 
   for (const json& part : *found) {
     const json type = part.is_object() ? part.value("type", json()) : json();
     if (type == "image") {
-      add_picture(part, pictures);
+      pictures.push_back(picture_of(part));
       content += picture_mark;
     } else if (type == "text") {
       content += text_of(part, "text");
@@ -133,7 +134,13 @@ Row parse_row(std::string_view line) {
     row.text = text_of(object, "text");
   }
   const std::vector<std::string> listed = listed_pictures(object);
-  row.pictures.insert(row.pictures.end(), listed.begin(), listed.end());
+  size_t next = 0;
+  for (std::string& picture : row.pictures)
+    if (picture.empty()) {
+      if (next == listed.size()) fail_input("an image of a message names no picture");
+      picture = listed[next++];
+    }
+  row.pictures.insert(row.pictures.end(), listed.begin() + ptrdiff_t(next), listed.end());
   place_pictures(row);
   return row;
 }

@@ -236,7 +236,11 @@ void record_window(Program& program, const ProgramOptions& options) {
   program.window_tokens = graph.value("w.tokens", {{1, T + 1}, DType::i32}, Role::input, Keep::from_start);
   const ValueId features =
       record_pictures(*program.model, list, "w.", options.tiles, program.window_pixels, program.window_seen);
-  const ValueId hidden = program.model->hidden(list, {program.window_tokens, 1, T, 0, 0, no_value, features});
+  if (options.packed)
+    program.window_positions =
+        graph.value("w.positions", {{1, T}, DType::i32}, Role::input, Keep::from_start);
+  const ValueId hidden =
+      program.model->hidden(list, {program.window_tokens, 1, T, 0, 0, program.window_positions, features});
   program.window_logits = program.model->logits(list, hidden, "w.logits");
   graph.keep(program.window_logits, Keep::to_end);
   list.loop_end = list.nodes().size();

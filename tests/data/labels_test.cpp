@@ -111,19 +111,23 @@ TEST(Rows, AreRefusedByName) {
   const struct {
     const char* line;
     const char* named;
-  } cases[] = {{"[]", "object"},
-               {R"({"text": 1})", "`text`"},
-               {R"({"texts": "a"})", "`text`"},
-               {R"({"prompt": "a"})", "`completion`"},
-               {R"({"instruction": "a"})", "`output`"},
-               {R"({"instruction": "a", "input": 1, "output": "c"})", "`input`"},
-               {R"({"messages": "a"})", "`messages`"},
-               {R"({"messages": []})", "empty"},
-               {R"({"messages": [1]})", "`role`"},
-               {R"({"messages": [{"role": "tool", "content": "a"}]})", "role"},
-               {R"({"messages": [{"role": "user", "content": null}]})", "`content`"},
-               {R"({"messages": [{"role": "user", "content": [{"type": "image"}]}]})", "not text"},
-               {R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})", "tool_calls"}};
+  } cases[] = {
+      {"[]", "object"},
+      {R"({"text": 1})", "`text`"},
+      {R"({"texts": "a"})", "`text`"},
+      {R"({"prompt": "a"})", "`completion`"},
+      {R"({"instruction": "a"})", "`output`"},
+      {R"({"instruction": "a", "input": 1, "output": "c"})", "`input`"},
+      {R"({"messages": "a"})", "`messages`"},
+      {R"({"messages": []})", "empty"},
+      {R"({"messages": [1]})", "`role`"},
+      {R"({"messages": [{"role": "tool", "content": "a"}]})", "role"},
+      {R"({"messages": [{"role": "user", "content": null}]})", "`content`"},
+      {R"({"messages": [{"role": "user", "content": [{"type": "video"}]}]})", "neither text nor image"},
+      {R"({"messages": [{"role": "user", "content": [{"type": "image"}]}]})", "names no picture"},
+      {R"({"text": "<image> <image>", "response": "a", "image": "x.png"})", "1 pictures and 2 places"},
+      {R"({"text": "a", "response": "b", "image": 3})", "`image`"},
+      {R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})", "tool_calls"}};
   for (const auto& c : cases) try {
       parse_row(c.line);
       ADD_FAILURE() << c.line << " was accepted";

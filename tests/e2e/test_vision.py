@@ -18,6 +18,7 @@ try:
     from PIL import Image
     from safetensors.torch import load_file
     from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
+    from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_string
 except ImportError as missing:
     skip(f"{missing.name} is not installed")
 
@@ -47,7 +48,7 @@ class Sample:
                 made = processor(images=[image.convert("RGB")], return_row_col_info=True)
             values.append(torch.tensor(numpy.array(made["pixel_values"][0])))
             rows, columns = made["rows"][0][0], made["cols"][0][0]
-            text += transformers.models.idefics3.processing_idefics3.get_image_prompt_string(
+            text += get_image_prompt_string(
                 rows, columns, ROWS, "<fake_token_around_image>", "<image>", "<global-img>")
         before = "<|im_start|>User:" + (text if files else " ") + question + "<end_of_utterance>\nAssistant:"
         given = tokens.encode(before, add_special_tokens=False).ids
@@ -91,9 +92,9 @@ def make_samples(folder, settings):
 
 def compare_logits(folder, what, path, samples, model):
     for i, sample in enumerate(samples):
-        (folder / "one.jsonl").write_text(json.dumps(sample.row) + "\n")
-        run(folder, "eval", *path, "--data", "one.jsonl", "--all", "--logits", "logits.safetensors",
-            *(("--images", "pictures", "--context", CONTEXT) if path[0] == "--model" else ()))
+        (folder / "pictures" / "one.jsonl").write_text(json.dumps(sample.row) + "\n")
+        run(folder, "eval", *path, "--data", "pictures/one.jsonl", "--all", "--logits", "logits.safetensors",
+            *(("--context", CONTEXT) if path[0] == "--model" else ()))
         made = load_file(folder / "logits.safetensors")
         assert made["tokens"][:len(sample.ids) - 1].tolist() == sample.ids[:-1], (what, i, made["tokens"][:len(sample.ids)].tolist(), sample.ids)
         with torch.no_grad():

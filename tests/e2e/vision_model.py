@@ -20,7 +20,11 @@ def make_vision_model(folder, split=True, dtype=torch.float32, tower=None):
     torch.manual_seed(5)
     made = tokenizer()
     first = 259
-    made["added_tokens"] += [{"id": first + i, "content": text, "special": True, "normalized": False} for i, text in enumerate(SPECIAL)]
+    made["added_tokens"] = [{"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True, "id": 258 + i, "content": text}
+                            for i, text in enumerate(["<|end|>", *SPECIAL])]
+    made["pre_tokenizer"].update(trim_offsets=True, use_regex=True)
+    made["decoder"].update(add_prefix_space=False, trim_offsets=True, use_regex=True)
+    made.update(version="1.0", truncation=None, padding=None)
     image = first + SPECIAL.index("<image>")
     config = transformers.Idefics3Config(
         text_config=dict(model_type="llama", vocab_size=VOCABULARY, hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4,
