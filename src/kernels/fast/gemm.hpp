@@ -186,12 +186,19 @@ void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t column
   }
 }
 
-// Packs rows x depth of a transposed A (unit row stride) so that k steps by MR.
-inline void pack_a(const float* a, int64_t a_col, int rows, int64_t depth, float* out) {
-  for (int64_t k = 0; k < depth; ++k)
-    for_lanes(rows, [&](int64_t i, int lanes) {
-      store_lanes(out + k * MR + i, load_lanes(a + k * a_col + i, lanes), lanes);
-    });
+// Packs MR rows x depth of a transposed A (unit row stride) so that k steps by MR; `rows` of them exist, and `readable`
+// floats from the first. Whole vectors are stored: what one writes too far, the next replaces. (AVX2's masked stores take
+// tens of cycles.)
+inline void pack_a(const float* a, int64_t a_col, int rows, int64_t readable, int64_t depth, float* out) {
+  constexpr int vectors = (MR + W - 1) / W;
+  if (readable >= vectors * W) {
+    for (int64_t k = 0; k < depth; ++k, a += a_col, out += MR)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) store(out + v * W, load(a + v * W));
+    return;
+  }
+  for (int64_t k = 0; k < depth; ++k, a += a_col, out += MR)
+    for_lanes(rows, [&](int64_t i, int lanes) { store(out + i, load_lanes(a + i, lanes)); });
 }
 
 // One row of A: every number of B is used once, so this is a matter of reading B as it lies in memory.
@@ -261,7 +268,7 @@ void gemm_as(const Gemm& g, float* scratch) {
         const float* a = g.a + i * g.a_row + k0 * g.a_col;
         int64_t step = unit_row ? g.a_col : g.a_row;
         if (packs_a) {
-          pack_a(a, g.a_col, rows, depth, a_panel);
+          pack_a(a, g.a_col, rows, left, depth, a_panel);
           a = a_panel;
           step = MR;
         }
