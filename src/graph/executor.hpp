@@ -65,6 +65,7 @@ class Executor {
                                           : replay_lanes(bound, lanes, now, interrupt);
       if (!fetched(ended) || !ended) return false;
     }
+    now.micro = now.round = 0;  // updates inside the backward pass leave some of it here
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;
   }

@@ -4,6 +4,7 @@
 
 #include "graph/fetch.hpp"
 #include "loss/head.hpp"
+#include "model/early_updates.hpp"
 #include "model/families.hpp"
 
 namespace plimsoll {
@@ -143,6 +144,9 @@ void record_training(Program& program, const ProgramOptions& options) {
   if (options.reduction || options.lanes > 1) record_reduction(program, options, list);
   if (options.clip > 0) record_clip(program, options, list);
   record_update(program, options, list);
+  const bool at_once = options.accumulate == 1 && !options.reduction && options.clip <= 0;
+  if (options.early_updates && at_once && !options.keep_gradients && fetched_bytes(list) == 0)
+    update_early(list, list.loop_end);
 }
 
 void record_evaluation(Program& program, const ProgramOptions& options) {

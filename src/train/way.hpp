@@ -19,6 +19,8 @@ struct Cut {
 // models need more to pay for reading their weights. Lanes synchronize once per step instead of at every node, at the price of
 // gradients of their own: for models whose gradients are small.
 Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
+// Whether a model's gradients are so many bytes that none should be kept longer than needed.
+bool updates_early(const ModelSpec& model);
 // The most lanes worth having for `repeats` micro-batches of such a model.
 int fast_lanes(int repeats, uint64_t trained, int threads);
 
