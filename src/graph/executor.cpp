@@ -34,18 +34,20 @@ Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* 
     Bound& bound = lists_.emplace_back();
     bound.repeats = list.repeats;
     bound.lanes = list.lanes;
+    bound.leaves = list.leaves();
     bound.loop_end = list.loop_end;
     bound.rest = list.nodes().size() - list.loop_end;
     // A lane is one thread's: its nodes stay whole.
+    const int threads_in_loop = list.lanes > 1 ? 1 : pool.threads();
     for (size_t n = 0; n < list.nodes().size(); ++n)
-      bind(bound, graph, list.nodes()[n], 0, n < list.loop_end && list.lanes > 1 ? 1 : pool.threads(),
-           options);
-    for (int lane = 1; lane < list.lanes; ++lane)
-      for (size_t n = 0; n < list.loop_end; ++n) bind(bound, graph, list.nodes()[n], lane, 1, options);
+      bind(bound, graph, list.nodes()[n], 0, n < list.loop_end ? threads_in_loop : pool.threads(), options);
+    for (int leaf = 1; leaf < list.leaves().count; ++leaf)
+      for (size_t n = 0; n < list.loop_end; ++n)
+        bind(bound, graph, list.nodes()[n], leaf, threads_in_loop, options);
   }
 }
 
-void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
+void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int leaf, int threads,
                     const Options& options) {
   const size_t inputs = node.in.size(), outputs = node.out.size();
   auto& operands = bound.operands.emplace_back(std::make_unique<Operand[]>(inputs + outputs));
@@ -53,7 +55,7 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const ValueId id = i < inputs ? node.in[i] : node.out[i - inputs];
     const Value& value = graph[id];
-    operands[i] = {bytes(id, lane), value.type, value.row_stride(),
+    operands[i] = {bytes(id, leaf), value.type, value.row_stride(),
                    places_[static_cast<size_t>(id)].lane_stride};
     types.push_back(value.type);
   }
@@ -66,10 +68,10 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int lane
                 .now = nullptr,
                 .kernels = kernels_,
                 .gemm = options.gemm ? options.gemm : kernels_->gemm,
-                .lanes = bound.lanes};
+                .leaves = bound.leaves};
   const std::span<const Type> in(types.data(), inputs), out(types.data() + inputs, outputs);
   if (node.when.count != no_value) {
-    step.count = reinterpret_cast<const int32_t*>(bytes(node.when.count, lane));
+    step.count = reinterpret_cast<const int32_t*>(bytes(node.when.count, leaf));
     step.above = node.when.above;
   }
   step.parts = parts_for(*node.op, in, out, threads);
@@ -102,23 +104,25 @@ bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
   return true;
 }
 
-// Each lane goes through the loop on its own; the only meeting point is the end.
-bool Executor::replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt) {
+// Each lane takes one of the leaves from `first` on through the loop on its own; the only meeting point is the end.
+bool Executor::replay_lanes(const Bound& bound, int first, int lanes, const Moment& now,
+                            Interrupt interrupt) {
   struct Context {
     const Executor* executor;
     const Bound* bound;
+    int first;
     const Moment* now;
     Interrupt interrupt;
     std::atomic<bool>* leaving;
   };
   std::atomic<bool> leaving{false};
-  const Context context{this, &bound, &now, interrupt, &leaving};
+  const Context context{this, &bound, first, &now, interrupt, &leaving};
   const Pool::Job job = [](const void* opaque, int lane, int slot) {
     const auto& c = *static_cast<const Context*>(opaque);
     Moment moment = *c.now;
     moment.micro += lane;
-    const size_t first = lane == 0 ? 0 : c.bound->rest + c.bound->loop_end * static_cast<size_t>(lane);
-    for (size_t i = first; i < first + c.bound->loop_end; ++i) {
+    const size_t begin = c.bound->loop_of(c.first + lane);
+    for (size_t i = begin; i < begin + c.bound->loop_end; ++i) {
       if (c.bound->steps[i].asks) {
         if (slot == 0 && c.interrupt()) c.leaving->store(true, std::memory_order_relaxed);
         if (c.leaving->load(std::memory_order_relaxed)) return;

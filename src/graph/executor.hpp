@@ -34,36 +34,40 @@ class Executor {
   // plan's table of places (the plan itself may be moved).
   Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options);
 
-  // The elements of a value, which must be of this type; with lanes, the copy of `lane`.
+  // The elements of a value, which must be of this type; with leaves, the copy of the list's own leaf number `leaf`.
   template <typename T = float>
-  T* data(ValueId id, int lane = 0) const {
+  T* data(ValueId id, int leaf = 0) const {
     check(id, DTypeOf<T>::value);
-    return reinterpret_cast<T*>(bytes(id, lane));
+    return reinterpret_cast<T*>(bytes(id, leaf));
   }
-  int32_t* tokens(ValueId id, int lane = 0) const { return data<int32_t>(id, lane); }
-  std::byte* bytes(ValueId id, int lane = 0) const {
-    return memory_ + places_[static_cast<size_t>(id)].of_lane(lane);
+  int32_t* tokens(ValueId id, int leaf = 0) const { return data<int32_t>(id, leaf); }
+  std::byte* bytes(ValueId id, int leaf = 0) const {
+    return memory_ + places_[static_cast<size_t>(id)].of_lane(leaf);
   }
 
-  // Runs the list once: before each micro-batch `fill(micro, lane)` writes the lane's input, one call at a time. Where
+  // Runs the list once: before each micro-batch `fill(micro, leaf)` writes the leaf's input, one call at a time. Where
   // it returns false, or `interrupt` true within the loop, or a value could not be fetched, the run is abandoned and this
   // returns false: parameters and moments, which only the nodes after the loop change, are as before.
   template <typename Fill>
   bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
-    for (int micro = 0; micro < bound.repeats; ++now.round) {
-      now.micro = micro;
-      const int lanes = std::min(bound.lanes, bound.repeats - micro);
-      for (int lane = 0; lane < lanes; ++lane, ++micro) {
-        if constexpr (std::is_same_v<decltype(fill(micro, lane)), bool>) {
-          if (!fill(micro, lane)) return false;
-        } else {
-          fill(micro, lane);
+    for (int micro = bound.leaves.first; micro < bound.repeats; micro += bound.leaves.all, ++now.round) {
+      const int leaves = std::min(bound.leaves.count, bound.repeats - micro);
+      for (int first = 0; first < leaves; first += bound.lanes) {
+        const int lanes = std::min(bound.lanes, leaves - first);
+        for (int leaf = first; leaf < first + lanes; ++leaf) {
+          if constexpr (std::is_same_v<decltype(fill(micro, leaf)), bool>) {
+            if (!fill(micro + leaf, leaf)) return false;
+          } else {
+            fill(micro + leaf, leaf);
+          }
         }
+        now.micro = micro + first;
+        const bool ended = bound.lanes == 1 ? replay(bound, bound.loop_of(first),
+                                                     bound.loop_of(first) + bound.loop_end, now, interrupt)
+                                            : replay_lanes(bound, first, lanes, now, interrupt);
+        if (!fetched(ended) || !ended) return false;
       }
-      const bool ended = bound.lanes == 1 ? replay(bound, 0, bound.loop_end, now, interrupt)
-                                          : replay_lanes(bound, lanes, now, interrupt);
-      if (!fetched(ended) || !ended) return false;
     }
     now.micro = now.round = 0;  // updates inside the backward pass leave some of it here
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
@@ -85,19 +89,21 @@ class Executor {
     bool runs() const { return !count || *count > above; }
   };
   struct Bound {
-    std::vector<Step> steps;  // the loop as lane 0 sees it, the rest, then the loop of the other lanes
+    std::vector<Step> steps;  // the loop as leaf 0 sees it, the rest, then the loop of the other leaves
     size_t loop_end = 0, rest = 0;
     int repeats = 1, lanes = 1;
+    LeafRange leaves;
+    size_t loop_of(int leaf) const { return leaf == 0 ? 0 : rest + loop_end * static_cast<size_t>(leaf); }
     std::vector<std::unique_ptr<Operand[]>> operands;
   };
   float* scratch(int slot) const {
     return reinterpret_cast<float*>(memory_ + scratch_offset_ +
                                     scratch_per_thread_ * static_cast<uint64_t>(slot));
   }
-  void bind(Bound& bound, const Graph& graph, const Node& node, int lane, int threads,
+  void bind(Bound& bound, const Graph& graph, const Node& node, int leaf, int threads,
             const Options& options);
   bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt);
-  bool replay_lanes(const Bound& bound, int lanes, const Moment& now, Interrupt interrupt);
+  bool replay_lanes(const Bound& bound, int first, int lanes, const Moment& now, Interrupt interrupt);
   void check(ValueId id, DType dtype) const;
   // Whether everything that was to be fetched has been; where the list was left, waits until nothing is on its way.
   bool fetched(bool ended) const {

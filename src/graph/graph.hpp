@@ -8,10 +8,12 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "graph/leaf_tree.hpp"
 #include "graph/op.hpp"
 #include "tensor/type.hpp"
 
@@ -64,9 +66,10 @@ struct Node {
 
 class Graph;
 
-// A straight list of nodes. Nodes [0, loop_end) are replayed `repeats` times (micro-batches), the rest once. With several
-// lanes, so many repeats run side by side, a thread each, every lane on its own copy of what the loop writes; the first node
-// after the loop must add up over the lanes what it hands on (ops::reduce_lanes).
+// A straight list of nodes. Nodes [0, loop_end) are replayed `repeats` times (micro-batches), the rest once. Repeat m adds
+// to the copy of leaf m mod leaves().all of what the loop hands on; a list may have some of the leaves only. As many of
+// them as there are lanes run side by side, a thread each, every lane on its own copy of what stays inside the loop. The
+// first node after the loop must add up over the leaves what it hands on (ops::reduce_lanes).
 class List {
  public:
   List(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
@@ -118,8 +121,12 @@ class List {
   size_t loop_end = 0;
   int repeats = 1;
   int lanes = 1;  // at most `repeats`
+  // The leaves of this list; without a word, one for each lane.
+  LeafRange leaves() const { return leaves_.value_or(LeafRange{0, lanes, lanes}); }
+  void set_leaves(const LeafRange& leaves) { leaves_ = leaves; }
 
  private:
+  std::optional<LeafRange> leaves_;
   Graph& graph_;
   std::string name_;
   std::vector<Node> nodes_;

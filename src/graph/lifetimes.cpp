@@ -75,7 +75,7 @@ void take_over(std::vector<Touch>& touch, const Graph& graph, const List& list, 
 
 Part part_of(const Touch& touch, const List& list) {
   const int loop_end = nodes_in_loop(list);
-  if (list.lanes == 1 || touch.first >= loop_end) return Part::rest;
+  if (list.leaves().count == 1 || touch.first >= loop_end) return Part::rest;
   if (touch.last < loop_end) return Part::lane;
   return touch.written_in_loop ? Part::handed : Part::kept;
 }
@@ -100,11 +100,13 @@ std::vector<Interval> lifetimes(const Graph& graph, int list_index, std::vector<
     const Part part = part_of(touch[i], list);
     if (part == Part::handed && !touch[i].reduced)
       fail(
-          "[plan] {} is handed on by {} lanes and nothing adds it up; emit ops::reduce_lanes() after the "
+          "[plan] {} is handed on by {} leaves and nothing adds it up; emit ops::reduce_lanes() after the "
           "loop",
-          value.name, list.lanes);
+          value.name, list.leaves().count);
     intervals.push_back({place.storage, touch[i].first, touch[i].last, aligned(value.type.bytes()), part,
-                         part == Part::rest || !touch[i].in_loop ? 1 : list.lanes});
+                         part == Part::handed                      ? list.leaves().count
+                         : part == Part::rest || !touch[i].in_loop ? 1
+                                                                   : list.lanes});
   }
   return intervals;
 }

@@ -1,4 +1,4 @@
-// When each storage of a list is alive, and what it is to the list's lanes.
+// When each storage of a list is alive, and what it is to the list's leaves and lanes.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,10 +12,10 @@ inline uint64_t aligned(uint64_t bytes) {
   return (bytes + plan_alignment - 1) / plan_alignment * plan_alignment;
 }
 
-// What a value is to a list whose loop runs in lanes.
+// What a value is to a list whose loop has several leaves.
 enum class Part : uint8_t {
   lane,    // lives inside the loop: one copy per lane
-  handed,  // written in the loop, read after it: one copy per lane, added up
+  handed,  // written in the loop, read after it: one copy per leaf, added up
   kept,    // an input that lives through the loop and beyond: one copy per lane if the loop reads it
   rest     // lives after the loop, where the lanes' copies were
 };

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "graph/leaf_tree.hpp"
 #include "kernels/table.hpp"
 #include "tensor/type.hpp"
 
@@ -20,7 +21,7 @@ class Backward;
 struct Moment {
   uint64_t step = 0;  // optimizer steps done before this one
   int micro = 0;      // micro-batch within the step
-  int round = 0;      // micro-batches this lane has done before in this step
+  int round = 0;      // micro-batches this leaf has had before in this step
   float learning_rate = 0;
   int position = 0;      // generation: where in the context this token stands
   uint64_t seed = 0;     // dropout
@@ -32,7 +33,7 @@ struct Operand {
   std::byte* data;
   Type type;
   int64_t row;           // elements from one row to the next: more than its columns in a view of columns
-  uint64_t lane_stride;  // bytes from one lane's copy to the next; 0: the lanes share it
+  uint64_t lane_stride;  // bytes from one copy to the next; 0: there is one
 
   // The elements, which must be of this type.
   template <typename T>
@@ -40,7 +41,7 @@ struct Operand {
     assert(DTypeOf<std::remove_const_t<T>>::value == type.dtype);
     return reinterpret_cast<T*>(data);
   }
-  // The copy of another lane, seen from that of lane 0.
+  // The copy of another leaf, seen from that of the first; of what the loop hands on.
   Operand lane(int number) const {
     return {data + lane_stride * static_cast<uint64_t>(number), type, row, lane_stride};
   }
@@ -55,7 +56,7 @@ struct Frame {
   const Moment* now;
   const kernels::Table* kernels;
   kernels::GemmFunction gemm;  // for f32 operands; kernels->gemm takes every dtype
-  int lanes;                   // of the list
+  LeafRange leaves;            // of the list
 
   const float* in(int i) const { return inputs[i].as<const float>(); }
   float* out(int i) const { return outputs[i].as<float>(); }
@@ -64,7 +65,7 @@ struct Frame {
   const Type& out_type(int i) const { return outputs[i].type; }
 };
 
-// Whether a write replaces or adds. A parameter's gradient is replaced by a lane's first micro-batch and added to by the
+// Whether a write replaces or adds. A parameter's gradient is replaced by a leaf's first micro-batch and added to by the
 // rest.
 struct Write {
   bool add = false;

@@ -82,8 +82,8 @@ struct AdamWOptions {
 // gradient [n], factor [2]? -> parameter, m, v, and with eight bits the scales of m and of v (updated in place)
 OpPointer adamw(AdamWOptions options, bool clipped);
 
-// What the lanes of the loop hand on, added up in the order of the lanes into the first one's copy: the first node after
-// the loop, with the same values as inputs and outputs.
+// What the leaves of the loop hand on, added up along their tree, as far as they are of this list, into the copy of each
+// node's first leaf: the first node after the loop, with the same values as inputs and outputs.
 OpPointer reduce_lanes();
 
 // Generation: one token at Moment::position.

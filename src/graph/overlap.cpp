@@ -4,16 +4,12 @@
 
 namespace plimsoll {
 
-int copies(const Graph& graph, const Place& place) {
-  return place.lane_stride ? graph.lists()[static_cast<size_t>(place.list)].lanes : 1;
-}
-
 namespace {
 
 // Whether any lane's copy of `x` shares a byte with any lane's copy of `y`; with `across`, only copies of different lanes.
-bool share_bytes(const Graph& graph, const Place& x, const Place& y, bool across) {
-  for (int a = 0; a < copies(graph, x); ++a)
-    for (int b = 0; b < copies(graph, y); ++b) {
+bool share_bytes(const Place& x, const Place& y, bool across) {
+  for (int a = 0; a < x.copies; ++a)
+    for (int b = 0; b < y.copies; ++b) {
       if (across && a == b) continue;
       const uint64_t p = x.of_lane(a), q = y.of_lane(b);
       if (p < q + y.bytes && q < p + x.bytes) return true;
@@ -34,13 +30,13 @@ std::string find_overlap(const Graph& graph, const Plan& plan) {
           x.list < 0 || y.list < 0 || (x.list == y.list && x.first <= y.last && y.first <= x.last);
       // Lanes do not keep step: what two of them write must never meet.
       const bool apart = x.list >= 0 && x.list == y.list && x.lane_stride && y.lane_stride;
-      if ((together && share_bytes(graph, x, y, false)) || (apart && share_bytes(graph, x, y, true)))
+      if ((together && share_bytes(x, y, false)) || (apart && share_bytes(x, y, true)))
         return fmt::format("{} and {} are alive together and share bytes", graph[roots[a]].name,
                            graph[roots[b]].name);
     }
   for (ValueId id : roots) {
     const Place& place = plan.at[static_cast<size_t>(id)];
-    if (place.of_lane(copies(graph, place) - 1) + place.bytes > plan.scratch_offset)
+    if (place.of_lane(place.copies - 1) + place.bytes > plan.scratch_offset)
       return fmt::format("{} reaches beyond the plan", graph[id].name);
   }
   return {};

@@ -101,13 +101,14 @@ uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort) {
   return place(intervals, best_order);
 }
 
-uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t lanes, Effort effort, Handed& handed) {
+uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t leaves, uint64_t lanes, Effort effort,
+                    Handed& handed) {
   std::vector<Interval> own, rest, through;
   for (Interval& i : intervals) {
     if (i.part == Part::handed) i.offset = handed.bytes, handed.bytes += i.bytes;
     (i.part == Part::lane ? own : i.part == Part::rest ? rest : through).push_back(i);
   }
-  uint64_t height = handed.bytes * lanes;
+  uint64_t height = handed.bytes * leaves;
   for (Interval& i : through) {
     i.stride = i.part == Part::handed ? handed.bytes : i.copies > 1 ? i.bytes : 0;
     if (i.part == Part::kept) i.offset = height, height += i.held();
@@ -115,7 +116,7 @@ uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t lanes, Effort eff
   for (Interval& i : own) i.copies = 1;
   int when = 0;
   const uint64_t region = pack(own, peak(own, when), effort), after = pack(rest, peak(rest, when), effort);
-  for (Interval& i : own) i.stride = region;
+  for (Interval& i : own) i.stride = region, i.copies = static_cast<int>(lanes);
   intervals = std::move(through);
   for (auto* group : {&own, &rest})
     for (Interval& i : *group) {

@@ -14,8 +14,9 @@ uint64_t peak(const std::vector<Interval>& intervals, int& when);
 // Gives every interval its offset; returns the height. `bound` is peak(): packing stops when it is met.
 uint64_t pack(std::vector<Interval>& intervals, uint64_t bound, Effort effort);
 
-// Lays out a list whose loop runs in lanes: blocks of what is handed on, then the lanes' own regions, whose place the
+// Lays out a list whose loop has several leaves: areas of what is handed on, then the lanes' own regions, whose place the
 // nodes after the loop use again. Returns the height.
-uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t lanes, Effort effort, Handed& handed);
+uint64_t pack_lanes(std::vector<Interval>& intervals, uint64_t leaves, uint64_t lanes, Effort effort,
+                    Handed& handed);
 
 }  // namespace plimsoll

@@ -62,7 +62,8 @@ void place_sharers(const Graph& graph, Plan& plan) {
                   root.first,
                   root.last,
                   storage,
-                  root.lane_stride};
+                  root.lane_stride,
+                  root.copies};
   }
 }
 
@@ -80,15 +81,17 @@ Plan make_plan(const Graph& graph, int threads, Effort effort) {
     const Live live = fullest(graph, intervals);
     if (live.bytes > most.bytes) most = live;
     Handed handed{plan.persistent, 0};
-    const uint64_t height = list.lanes == 1
-                                ? pack(intervals, live.bytes, effort)
-                                : pack_lanes(intervals, static_cast<uint64_t>(list.lanes), effort, handed);
+    const auto leaves = static_cast<uint64_t>(list.leaves().count);
+    const uint64_t height =
+        leaves == 1 ? pack(intervals, live.bytes, effort)
+                    : pack_lanes(intervals, leaves, static_cast<uint64_t>(list.lanes), effort, handed);
     plan.transient = std::max(plan.transient, height);
     plan.handed.push_back(handed);
     plan.scratch_per_thread = std::max(plan.scratch_per_thread, scratch_of(graph, list));
     for (const Interval& i : intervals)
       plan.at[static_cast<size_t>(i.id)] = {
-          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id, i.stride};
+          plan.persistent + i.offset, i.bytes, static_cast<int>(l), i.first, i.last, i.id, i.stride,
+          i.stride ? i.copies : 1};
   }
   place_sharers(graph, plan);
   for (size_t r = 0; r < role_count; ++r) plan.by_role[r] += most.by_role[r];

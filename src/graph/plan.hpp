@@ -7,8 +7,8 @@
 //
 // Persistent values come first, then a region shared by the lists (only one runs at a time), then per-thread scratch.
 // Within a list, two values share bytes when their lifetimes do not meet; an output takes over a dying input where the
-// op allows it. Where a list's loop runs in lanes, what one lane writes never shares bytes with another's: first come the
-// values handed to the rest of the list, an area per lane, then what lives only inside the loop, a region per lane.
+// op allows it. Where a list's loop has several leaves, what one lane writes never shares bytes with another's: first come
+// the values handed to the rest of the list, an area per leaf, then what lives only inside the loop, a region per lane.
 #pragma once
 #include <array>
 #include <string>
@@ -26,12 +26,13 @@ struct Place {
   int first = 0, last = 0;  // nodes between which the bytes are held (inclusive)
   ValueId storage =
       no_value;  // the value that holds the bytes: itself, the base of a view, or the input it took over
-  uint64_t lane_stride = 0;  // from one lane's copy to the next; 0: the lanes share it
+  uint64_t lane_stride = 0;  // from one copy to the next; 0: there is one
+  int copies = 1;            // as many as leaves or as lanes; leaf n has copy n mod copies
 
-  uint64_t of_lane(int lane) const { return offset + lane_stride * static_cast<uint64_t>(lane); }
+  uint64_t of_lane(int leaf) const { return offset + lane_stride * static_cast<uint64_t>(leaf % copies); }
 };
 
-// What a list's loop hands on, as one contiguous area per lane: added up by one pass over memory.
+// What a list's loop hands on, as one contiguous area per leaf: added up by one pass over memory.
 struct Handed {
   uint64_t offset = 0, bytes = 0;
 };
@@ -43,7 +44,7 @@ struct Plan {
   uint64_t transient = 0;   // bytes shared by the lists
   uint64_t scratch_offset = 0, scratch_per_thread = 0;
   int threads = 1;
-  std::vector<Handed> handed;  // by list; empty where the loop has one lane
+  std::vector<Handed> handed;  // by list; empty where the loop has one leaf
   std::array<uint64_t, role_count>
       by_role{};  // bytes at the moment of the largest total, adding up to lower_bound
   std::array<uint64_t, dtype_count> by_dtype{};  // the same bytes by what they hold
@@ -52,9 +53,6 @@ struct Plan {
 // With Effort::quick one order of packing is tried: for comparing many graphs.
 enum class Effort { quick, full };
 Plan make_plan(const Graph& graph, int threads, Effort effort = Effort::full);
-
-// How many copies of what lies here the lanes of its list have.
-int copies(const Graph& graph, const Place& place);
 
 // The invariant: no two values that are alive at the same node share a byte. Empty when it holds, else what breaks it.
 std::string find_overlap(const Graph& graph, const Plan& plan);

@@ -47,7 +47,7 @@ std::string plan_svg(const Graph& graph, const Plan& plan) {
     if (place.storage != ValueId(i) || place.list > 0) continue;
     const Value& value = graph[ValueId(i)];
     const bool always = place.list < 0;
-    for (int lane = 0; lane < copies(graph, place); ++lane)
+    for (int lane = 0; lane < place.copies; ++lane)
       rectangle(always ? 0 : place.first * across, always ? width : (place.last - place.first + 1) * across,
                 place.of_lane(lane), place.bytes, value.role,
                 fmt::format("{} {} {}, {}", value.name, value.type.text(), format_bytes(value.type.bytes()),

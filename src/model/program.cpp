@@ -45,7 +45,7 @@ std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Mod
   return [again](ValueId id) { return size_t(id) < again.size() && again[size_t(id)]; };
 }
 
-// Adds up what the lanes hand on.
+// Adds up what the leaves hand on.
 void record_reduction(Program& program, const ProgramOptions& options, List& list) {
   std::vector<ValueId> handed = program.gradients;
   handed.push_back(program.loss);
@@ -104,6 +104,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   program.train = static_cast<int>(graph.lists().size()) - 1;
   list.repeats = options.accumulate;
   list.lanes = options.lanes;
+  if (options.leaves) list.set_leaves(*options.leaves);
   program.tokens = graph.value("tokens", {{B, T + 1}, DType::i32}, Role::input, Keep::from_start);
   program.loss = graph.value("loss", {{1}}, Role::activation, Keep::to_end);
 
@@ -141,7 +142,7 @@ void record_training(Program& program, const ProgramOptions& options) {
 
   for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
-  if (options.reduction || options.lanes > 1) record_reduction(program, options, list);
+  if (options.reduction || list.leaves().count > 1) record_reduction(program, options, list);
   if (options.clip > 0) record_clip(program, options, list);
   record_update(program, options, list);
   const bool at_once = options.accumulate == 1 && !options.reduction && options.clip <= 0;

@@ -15,7 +15,9 @@ struct ProgramOptions {
   ModelSpec model;
   int64_t batch = 1;   // sequences of one micro-batch
   int accumulate = 1;  // micro-batches of a step
-  int lanes = 1;       // micro-batches side by side, each with gradients of its own; at most `accumulate`
+  int lanes = 1;       // micro-batches side by side; at most `accumulate`
+  // The partial sums of the gradient this process makes; nothing: one for each lane.
+  std::optional<LeafRange> leaves = std::nullopt;
   float dropout = 0;
   float lora_dropout = 0;  // of what adapters see
   bool weighted = false;   // each target's loss counts with a weight that comes with the tokens

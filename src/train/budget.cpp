@@ -205,6 +205,7 @@ Way smallest(const Settings& settings, int vocab, int threads) {
     for (RecomputeChoice recompute :
          {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
       const Way way = planned({.micro_batch = 1,
+                               .leaves = settings.leaves,
                                .recompute = recompute,
                                .loss_rows = rows,
                                .staging = false,
@@ -226,8 +227,10 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
   std::vector<Way> found;
   for (int micro : divisors(settings.batch)) {
     if (micro > stated.micro_batch) continue;
-    const int several = fast_lanes(settings.accumulate * settings.batch / micro,
-                                   trained_count(model_spec(settings, vocab)), threads);
+    const int repeats = settings.accumulate * settings.batch / micro;
+    const int several = settings.leaves > 0
+                            ? lanes_for(std::min(settings.leaves, repeats), threads)
+                            : fast_lanes(repeats, trained_count(model_spec(settings, vocab)), threads);
     for (const RecomputeChoice& recompute : recomputes)
       for (int rows : {0, 64, 8}) {
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden
@@ -238,6 +241,7 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
               if (stream ? lanes > 1 || !can_stream(settings) : stated.stream) continue;
               found.push_back(planned({.micro_batch = micro,
                                        .lanes = lanes,
+                                       .leaves = settings.leaves,
                                        .recompute = recompute,
                                        .loss_rows = rows,
                                        .staging = staging,
@@ -255,7 +259,8 @@ Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, ui
   const uint64_t bytes = budget > overhead ? budget - overhead : 0;
   Way stated = unconstrained(settings, vocab, threads);
   if (stated.bytes() <= bytes) return stated;
-  if (settings.micro_batch > 0 && settings.lanes > 0 && settings.recompute != "auto" && stated.staging) {
+  if (settings.micro_batch > 0 && (settings.lanes > 0 || settings.leaves > 0) &&
+      settings.recompute != "auto" && stated.staging) {
     stated.staging = false;
     stated = planned(stated, settings, vocab, threads, Effort::full);
     if (stated.bytes() <= bytes) return stated;

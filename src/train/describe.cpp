@@ -66,7 +66,7 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
     const Place& place = plan.at[i];
     if (place.storage != ValueId(i) || place.list > 0) continue;  // the first list is the step
     const Value& value = graph[ValueId(i)];
-    for (int lane = 0; lane < copies(graph, place); ++lane) {
+    for (int lane = 0; lane < place.copies; ++lane) {
       std::string name = value.name;
       if (value.type.dtype != DType::f32) name += fmt::format(" ({})", name_of(value.type.dtype));
       if (lane) name += fmt::format(" (lane {})", lane + 1);

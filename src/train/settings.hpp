@@ -55,6 +55,7 @@ struct Settings {
   std::string memory;           // a size or a percentage; empty: no line drawn
   int micro_batch = 0;          // windows computed at once, a divisor of batch; 0: chosen
   int lanes = 0;                // micro-batches side by side, a thread each; 0: chosen
+  int leaves = 0;               // partial sums a step's gradient is added up from; 0: one for each lane
   int loss_rows = 0;            // rows of logits held at once; 0: chosen
   std::string stream = "auto";  // whether frozen matrices are read when they are needed
   std::string recompute = "auto";

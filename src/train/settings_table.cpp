@@ -105,8 +105,11 @@ const Setting table[] = {
      "windows computed at once; must divide batch; does not change the mathematics; 0: automatic", 0, 1048576,
      change},
     {"Machine", "lanes", &Settings::lanes, "N",
-     "micro-batches computed in parallel, each with its own thread and gradients; 0: automatic", 0, 4096,
-     change},
+     "micro-batches computed in parallel, each with its own thread; 0: automatic", 0, 4096, change},
+    {"Machine", "leaves", &Settings::leaves, "N",
+     "partial sums from which the gradient of a step is added up in a fixed tree; decides the bits, whatever "
+     "the number of lanes and ranks; 0: one per lane",
+     0, 4096, change},
     {"Machine", "loss_rows", &Settings::loss_rows, "N", "rows of logits kept at once; 0: automatic", 0,
      a_billion, change},
     {"Machine", "stream", &Settings::stream, "auto|on|off",

@@ -15,6 +15,8 @@ std::vector<ProgramOptions> smaller_steps(const Settings& settings, int vocab, W
     while (settings.batch % way.micro_batch) --way.micro_batch;
     add();
   }
+  // Leaves that nobody asked for are given up with their lanes.
+  if (settings.leaves == 0) way.leaves = 0;
   if (std::exchange(way.lanes, 1) > 1) add();
   way.recompute = {Recompute::blocks, settings.layers};
   way.loss_rows = way.loss_rows > 0 ? std::min(way.loss_rows, 32) : 32;

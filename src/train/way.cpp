@@ -29,6 +29,11 @@ int fast_lanes(int repeats, uint64_t parameters, int threads) {
   return 1;
 }
 
+int lanes_for(int leaves, int threads) {
+  const int lanes = std::min(leaves, threads);
+  return 4 * lanes >= 3 * threads ? lanes : 1;
+}
+
 Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
   const uint64_t parameters = trained_count(model);
   // Tokens of one micro-batch: a lane has one core's cache to itself, threads that share nodes have all of them.
@@ -55,8 +60,12 @@ Way stated_way(const Settings& s, int vocab) {
           ? s.micro_batch
           : fast_cut(s.batch, s.accumulate, model_spec(s, vocab), s.lanes == 1 ? 1 : threads).micro_batch;
   const int repeats = s.accumulate * s.batch / way.micro_batch;
-  way.lanes = s.lanes > 0 ? std::min(s.lanes, repeats)
-                          : fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads);
+  way.leaves = std::min(s.leaves, repeats);
+  way.lanes = s.lanes > 0    ? std::min(s.lanes, repeats)
+              : s.leaves > 0 ? lanes_for(way.leaves, threads)
+                             : fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads);
+  if (s.leaves == 0) way.leaves = way.lanes;
+  way.lanes = std::min(way.lanes, way.leaves);
   if (const auto choice = parse_recompute(s.recompute, s.layers))
     way.recompute = *choice;
   else if (lean(s))
@@ -74,7 +83,9 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   // A step is batch x accumulate windows, computed micro_batch at a time.
   o.batch = way.micro_batch;
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
-  o.lanes = std::min(way.lanes, o.accumulate);
+  const int leaves = std::min(std::max(way.leaves, way.lanes), o.accumulate);
+  o.leaves = leaves_of(0, 1, leaves);
+  o.lanes = std::min(way.lanes, o.leaves->count);
   o.loss_rows = way.loss_rows;
   o.few_loss_rows = lean(s);
   o.recompute = way.recompute.how;
@@ -100,7 +111,7 @@ bool saves_in_background(const ProgramOptions& options) {
 // Without a line only what is chosen by the number of threads is made definite: the rest follows from the settings.
 Settings with_way(Settings settings, const Way& way) {
   settings.micro_batch = way.micro_batch;
-  settings.lanes = way.lanes;
+  settings.leaves = std::max(way.leaves, way.lanes);
   if (!settings.model.empty()) settings.stream = way.stream ? "on" : settings.stream;
   if (settings.memory.empty()) return settings;
   settings.recompute = recompute_text(way.recompute);

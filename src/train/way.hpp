@@ -23,9 +23,12 @@ Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
 bool updates_early(const ModelSpec& model);
 // The most lanes worth having for `repeats` micro-batches of such a model.
 int fast_lanes(int repeats, uint64_t trained, int threads);
+// Lanes for a process that has `leaves` to compute whatever they cost: as many as threads, one where some would idle.
+int lanes_for(int leaves, int threads);
 
 struct Way {
   int micro_batch = 1, lanes = 1;
+  int leaves = 0;  // partial sums of the gradient, those of all ranks; 0: one for each lane
   RecomputeChoice recompute{Recompute::nothing, 0};
   int loss_rows = 0;  // 0: as many as are fast
   bool staging = true;

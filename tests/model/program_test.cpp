@@ -108,6 +108,27 @@ TEST(Program, MicroBatchesAddUpToTheWholeBatch) {
   }
 }
 
+// Bits follow from the leaves, however many of them run side by side and on however many threads.
+TEST(Program, LanesDoNotChangeTheBitsOfLeaves) {
+  ProgramOptions options = odd_model();
+  options.batch = 1, options.accumulate = 7, options.clip = 1, options.dropout = .2f;
+  options.leaves = LeafRange{0, 5, 5};
+  Session first(options);
+  EXPECT_EQ(find_overlap(*first.program.graph, first.plan), "");
+  std::vector<float> losses;
+  for (uint64_t i = 0; i < 4; ++i) losses.push_back(first.step(i));
+  for (int lanes : {1, 2, 3, 5})
+    for (int threads : {1, 3}) {
+      options.lanes = lanes;
+      Session other(options, threads);
+      EXPECT_EQ(find_overlap(*other.program.graph, other.plan), "") << lanes;
+      for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(other.step(i), losses[i]) << lanes << " " << threads;
+      for (size_t i = 0; i < first.program.trained.size(); ++i)
+        EXPECT_EQ(other.values(other.program.trained[i].id), first.values(first.program.trained[i].id));
+      EXPECT_LE(first.plan.total, other.plan.total) << "lanes share nothing inside the loop";
+    }
+}
+
 // Lanes may divide the micro-batches evenly or not, and there may be fewer threads than lanes: bits follow from the lanes.
 TEST(Program, LanesAddUpToTheWholeBatch) {
   for (int lanes : {2, 3, 4}) {

@@ -20,20 +20,22 @@ inline Plan without_sharing(const Graph& graph, Plan plan) {
   for (ValueId id = 0; id < ValueId(graph.values().size()); ++id) {
     Place& at = place(id);
     if (graph[id].base != no_value || at.list < 0) continue;
-    const auto lanes = uint64_t(graph.lists()[size_t(at.list)].lanes);
+    const int leaves = graph.lists()[size_t(at.list)].leaves().count;
     const Handed& handed = plan.handed[size_t(at.list)];
     if (at.offset >= handed.offset && at.offset < handed.offset + handed.bytes) continue;
     at.offset = plan.total;
     at.storage = id;
     at.bytes = (graph[id].type.bytes() + plan_alignment - 1) / plan_alignment * plan_alignment;
-    at.lane_stride = lanes > 1 ? at.bytes : 0;
-    plan.total += at.bytes * lanes;
+    at.lane_stride = leaves > 1 ? at.bytes : 0;
+    at.copies = leaves;
+    plan.total += at.bytes * uint64_t(leaves);
   }
   for (ValueId id = 0; id < ValueId(graph.values().size()); ++id) {
     if (graph[id].base == no_value) continue;
     const Place& base = place(graph.owner(id));
     place(id).offset = base.offset + graph.owner_offset(id);
     place(id).lane_stride = base.lane_stride;
+    place(id).copies = base.copies;
   }
   return plan;
 }

@@ -1,4 +1,4 @@
-// Adds up what the lanes hand on. Over machines it is another op at the same place.
+// Adds up what the leaves of a loop hand on.
 #include "graph/ops.hpp"
 
 namespace plimsoll::ops {
@@ -7,7 +7,7 @@ namespace {
 constexpr int64_t grain = 4096;
 
 // gradients..., losses... -> the same. Parts split the elements of all inputs, one after the other; each element is
-// summed in the order of the lanes, so the sum does not depend on who ran what.
+// summed along the tree of the leaves, so the sum does not depend on who ran what.
 class ReduceLanes final : public Op {
  public:
   const char* name() const override { return "reduce_lanes"; }
@@ -30,9 +30,10 @@ class ReduceLanes final : public Op {
                     end = std::min(range.end - first, count);
       first += count;
       if (begin >= end || !x.lane_stride) continue;
-      float* const sum = x.as<float>() + begin;
-      for (int lane = 1; lane < f.lanes; ++lane)
-        f.kernels->add({end - begin, sum, x.lane(lane).as<float>() + begin, sum});
+      add_within(f.leaves, [&](int left, int right) {
+        float* const sum = x.lane(left - f.leaves.first).as<float>() + begin;
+        f.kernels->add({end - begin, sum, x.lane(right - f.leaves.first).as<float>() + begin, sum});
+      });
     }
   }
 
