@@ -70,6 +70,8 @@ Way stated_way(const Settings& s, int vocab) {
     way.recompute = *choice;
   else if (lean(s))
     way.recompute = {Recompute::blocks, (s.layers + 1) / 2};
+  else if (s.clip == 0 && updates_early(model_spec(s, vocab)))
+    way.recompute = recompute_with_early_updates;
   way.loss_rows = s.loss_rows;
   way.stream = s.stream == "on" && can_stream(s);
   if (way.stream) way.lanes = 1;
