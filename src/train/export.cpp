@@ -235,9 +235,14 @@ void export_peft(const SavedModel& run, const fs::path& path) {
   const auto model = open_pretrained(settings.model);
   const Tuning tuned = tuning(settings);
   std::vector<TensorView> tensors;
-  for (const TensorSlot& slot : learned.slots())
+  for (const TensorSlot& slot : learned.slots()) {
+    if (slot.name.find(".lora_") == slot.name.npos)
+      fail_input(
+          "this run also trained {}, which an adapter cannot hold; write the whole model with --merged DIR",
+          slot.name);
     tensors.push_back({fmt::format("base_model.model.{}{}", module_prefix(*model), slot.name), slot.shape,
                        slot.data, DType::f32});
+  }
   const nlohmann::ordered_json config = {
       {"peft_type", "LORA"},
       {"task_type", "CAUSAL_LM"},
