@@ -9,6 +9,7 @@
 #include "cli/settings_flags.hpp"
 #include "live/companion.hpp"
 #include "platform/signals.hpp"
+#include "ranks/mpi_communicator.hpp"
 #include "train/guard_json.hpp"
 #include "train/trainer.hpp"
 #include "verdict/judgement.hpp"
@@ -128,13 +129,23 @@ void print_text(const TrainResult& r) {
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }
 
+void print(const TrainResult& r) {
+  if (r.nothing_to_do) return print_nothing_to_do(r);
+  as_json ? print_json(r) : print_text(r);
+}
+
 void run() {
   const LeaveAtOnce until_there_is_something_to_save("interrupted; there was nothing to save");
+  const ranks::Launch launch = ranks::read_launch();
+  const std::unique_ptr<ranks::Communicator> communicator = ranks::open_communicator(launch);
+  const ranks::Team team(communicator.get());
   Start start = find_start(sources);
-  live::Companion server(serve);  // before anything large is mapped or a thread begun
-  const TrainResult result = train(std::move(start), as_json, &server);
-  if (result.nothing_to_do) return print_nothing_to_do(result);
-  as_json ? print_json(result) : print_text(result);
+  start.state.settings.standing = {team.rank(), team.size(), team.alone() ? 1 : launch.local_size};
+  // Before anything large is mapped or a thread begun.
+  live::Companion server(team.first() ? serve : live::ServeOptions());
+  const TrainResult result = train(std::move(start), as_json, &server, team);
+  if (team.first()) print(result);
+  if (communicator) communicator->finish();
   if (result.end == TrainResult::End::interrupted) exit_code = int(Exit::interrupted);
   if (result.end == TrainResult::End::stopped) exit_code = int(Exit::guarded);
   if (result.end == TrainResult::End::diverged) exit_code = int(Exit::failed);

@@ -9,6 +9,7 @@ namespace plimsoll::platform {
 std::string host_name();            // empty where it is not known
 std::string machine_description();  // "Linux 6.1.0 x86_64, 8 processors, 16 GB"
 int usable_processors();            // those this process may run on; at least 1
+int processors();                   // those of the machine that are switched on; at least 1
 
 int own_pid();
 unsigned user_id();                   // whose files this process makes

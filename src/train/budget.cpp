@@ -228,9 +228,12 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
   for (int micro : divisors(settings.batch)) {
     if (micro > stated.micro_batch) continue;
     const int repeats = settings.accumulate * settings.batch / micro;
-    const int several = settings.leaves > 0
-                            ? lanes_for(std::min(settings.leaves, repeats), threads)
-                            : fast_lanes(repeats, trained_count(model_spec(settings, vocab)), threads);
+    const auto& [rank, ranks, on_node] = settings.standing;
+    if (repeats < ranks && micro > 1) continue;
+    const int several =
+        settings.leaves > 0
+            ? lanes_for(leaves_of(rank, ranks, std::min(settings.leaves, repeats)).count, threads)
+            : fast_lanes(repeats / ranks, trained_count(model_spec(settings, vocab)), threads);
     for (const RecomputeChoice& recompute : recomputes)
       for (int rows : {0, 64, 8}) {
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden

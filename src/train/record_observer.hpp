@@ -1,5 +1,6 @@
 // Keeps the run file: steps, evaluations, memory, phases, events and finally the verdict.
 #pragma once
+#include "platform/clock.hpp"
 #include "record/run_record.hpp"
 #include "train/observer.hpp"
 #include "train/prepare.hpp"
@@ -31,6 +32,17 @@ class RecordObserver final : public Observer {
   StepRows rows_{0};
   double floor_;
   bool error_said_ = false;
+};
+
+// The run's own time: its record's, or where another rank keeps that, the time since this process began the run.
+class RunClock {
+ public:
+  explicit RunClock(const RecordObserver* record) : record_(record) {}
+  double now() const { return record_ ? record_->now() : platform::monotonic_seconds() - began_; }
+
+ private:
+  const RecordObserver* record_;
+  double began_ = platform::monotonic_seconds();
 };
 
 }  // namespace plimsoll

@@ -49,7 +49,7 @@ struct TrainResult {
 };
 
 // Runs from `start` to the last iteration, a signal, or a loss that is NaN or infinite. Human text goes to stdout, with
-// `json` to stderr. `server` is told where the record is.
-TrainResult train(Start start, bool json, live::Companion* server = nullptr);
+// `json` to stderr. `server` is told where the record is. Ranks train together; rank 0 writes and speaks for all.
+TrainResult train(Start start, bool json, live::Companion* server = nullptr, const ranks::Team& team = {});
 
 }  // namespace plimsoll
