@@ -31,6 +31,8 @@ class Communicator {
   // Returns when the transfer is done, yielding the processor meanwhile; the ticket is used up. RankLost where it cannot
   // be done any more.
   virtual void wait(int ticket) = 0;
+  // What to add where the loss of a rank is reported.
+  virtual void set_advice(std::string) {}
   // The end of an orderly run, on all ranks. Without it the others take this rank for lost.
   virtual void finish() {}
 };

@@ -1,9 +1,13 @@
 #include "ranks/launch.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+
+#include "platform/machine.hpp"
 
 namespace plimsoll::ranks {
 namespace {
@@ -45,6 +49,22 @@ Launch read_launch(const Environment& environment) {
   }
   if (const char* job = environment("SLURM_JOB_ID")) launch.job = job;
   return launch;
+}
+
+std::string file_of_rank(const std::string& file, const Launch& launch) {
+  if (!launch.parallel() || file.empty()) return file;
+  const std::filesystem::path path(file);
+  return (path.parent_path() / path.stem()).string() + "-rank" + std::to_string(launch.rank) +
+         path.extension().string();
+}
+
+std::vector<std::pair<std::string, std::string>> labels(const Launch& launch) {
+  if (!launch.parallel()) return {};
+  std::vector<std::pair<std::string, std::string>> all = {{"rank", std::to_string(launch.rank)},
+                                                          {"ranks", std::to_string(launch.size)},
+                                                          {"node", platform::host_name()}};
+  if (!launch.job.empty()) all.emplace_back("job", launch.job);
+  return all;
 }
 
 Launch read_launch() {

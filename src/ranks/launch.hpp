@@ -3,6 +3,8 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace plimsoll::ranks {
 
@@ -14,6 +16,12 @@ struct Launch {
 
   bool parallel() const { return size > 1; }
 };
+
+// A file of its own for each rank: "run.db" becomes "run-rank17.db". Unchanged for a process that was launched alone.
+std::string file_of_rank(const std::string& file, const Launch& launch);
+// What the record of one rank says of it, key and value: rank, ranks, node and, where there is one, job. Nothing for a process
+// that was launched alone.
+std::vector<std::pair<std::string, std::string>> labels(const Launch& launch);
 
 // The value of an environment variable; null where it is not set.
 using Environment = std::function<const char*(const char*)>;

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "platform/clock.hpp"
+#include "platform/descriptors.hpp"
 #include "platform/library.hpp"
 #include "platform/machine.hpp"
 #include "ranks/mpi/module.h"
+#include "ranks/vigil.hpp"
 
 namespace plimsoll::ranks {
 namespace {
@@ -43,13 +45,27 @@ class MpiCommunicator final : public Communicator {
       int flag = 0;
       check(mpi_->done(ticket, &flag), "waiting for a message");
       if (flag) return;
+      if (vigil_ && vigil_->lost()) throw RankLost(vigil_->what());
       if (looks > sleeps_after)
         platform::sleep_seconds(nap);
       else if (looks > yields_after)
         std::this_thread::yield();
     }
   }
-  void finish() override { check(mpi_->finish(), "finishing"); }
+  void finish() override {
+    if (vigil_) vigil_->finish();
+    Team(this).meet();  // nobody leaves while another one still watches
+    vigil_.reset();
+    check(mpi_->finish(), "finishing");
+  }
+  void set_advice(std::string advice) override {
+    if (vigil_) vigil_->set_advice(std::move(advice));
+  }
+  // Whether losing a rank will be noticed.
+  bool begin_vigil() {
+    vigil_ = Vigil::begin(Team(this));
+    return vigil_ != nullptr;
+  }
 
  private:
   static constexpr int yields_after = 50, sleeps_after = 2000;
@@ -59,12 +75,16 @@ class MpiCommunicator final : public Communicator {
     if (code == 0) return;
     std::array<char, 512> text{};
     mpi_->error(code, text.data(), text.size());
+    // A broken connection is seen here first; who is gone is known a moment later.
+    for (int i = 0; vigil_ && i < 100 && !vigil_->lost(); ++i) platform::sleep_seconds(0.02);
+    if (vigil_ && vigil_->lost()) throw RankLost(vigil_->what());
     throw RankLost(fmt::format("[ranks] rank {} of {}: {} failed: {}", rank_, size_, doing, text.data()));
   }
 
   const plimsoll_mpi* mpi_;
   int rank_ = 0, size_ = 1;
   std::string library_;
+  std::unique_ptr<Vigil> vigil_;
 };
 
 // Where modules are: beside the program in a build folder, else where they are installed.
@@ -103,6 +123,11 @@ std::unique_ptr<Communicator> open_communicator(const Launch& launch) {
             "{} started {} ranks but {} sees {}; use the launcher of the same MPI, or set PLIMSOLL_MPI to "
             "openmpi or mpich",
             launch.launcher, launch.size, communicator->library(), communicator->size());
+      if (!communicator->begin_vigil() && launch.rank == 0)
+        platform::write_all(
+            platform::standard_error,
+            "plimsoll: note: the ranks cannot connect to rank 0 by TCP; a rank that is lost will not be "
+            "noticed\n");
       return communicator;
     }
   fail_input(

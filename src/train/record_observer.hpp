@@ -4,6 +4,7 @@
 #include "record/run_record.hpp"
 #include "train/observer.hpp"
 #include "train/prepare.hpp"
+#include "train/rank_figures.hpp"
 #include "train/step_rows.hpp"
 #include "verdict/verdict.hpp"
 
@@ -18,6 +19,8 @@ class RecordObserver final : public Observer {
   // Seconds since the run began, the parts before a resume included.
   double now() const { return record_.now(); }
   void verdict(const verdict::Verdict& verdict);
+  // What each rank holds, as far as it is known.
+  void ranks(const std::vector<RankFigures>& figures);
 
   void phase(std::string_view name) override { record_.phase(name); }
   void step(const StepDone& step) override;

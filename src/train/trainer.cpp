@@ -5,6 +5,7 @@
 #include "train/describe.hpp"
 #include "train/metrics_observer.hpp"
 #include "train/progress_observer.hpp"
+#include "train/rank_figures.hpp"
 #include "train/reading_line.hpp"
 #include "train/tensorboard_observer.hpp"
 
@@ -113,6 +114,9 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   if (board) tell.add(*board);
 
   introduce(tell, run, server);
+  const std::vector<RankFigures> figures = collect_figures(run);
+  for (const std::string& line : describe_ranks(run, figures)) tell.note(line);
+  if (record) record->ranks(figures);
   Loop loop({run, tell, checkpoints, clock, stop, floor, guard ? &*guard : nullptr});
   const Loop::End end = loop.run();
   TrainResult result = sum_up(run, loop);
@@ -138,6 +142,8 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   }
   if (guard) result.guard = guard->report();
   result.rss_peak = OwnMemory().peak();
+  result.ranks = collect_figures(run, result.rss_after_warmup, result.rss_peak);
+  if (record) record->ranks(result.ranks);
   result.verdict = floor.judge(own_limit(settings));
   if (record) record->verdict(result.verdict);
   return result;

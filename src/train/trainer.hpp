@@ -9,6 +9,7 @@
 #include "train/evaluate.hpp"
 #include "train/guard_log.hpp"
 #include "train/loop.hpp"
+#include "train/rank_figures.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -45,6 +46,7 @@ struct TrainResult {
   GuardReport guard;
   std::string gemm;
   int threads = 1;
+  std::vector<RankFigures> ranks;  // where there are several, on rank 0
   std::string folder;
 };
 
