@@ -32,8 +32,7 @@ def row(fields):
     return json.dumps({"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(answer)}]})
 
 
-def main():
-    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+def main(folder, most):
     rows = sorted({row(fields) for fields in packages()})
     random.Random(1).shuffle(rows)
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,4 +42,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10_000)

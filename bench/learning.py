@@ -115,11 +115,12 @@ def shapes(family, vocabulary, dim, ff, layers, positions):
     yield "model.norm.weight", (dim,), None
 
 
-def make_model(folder, family, tokenizer, vocabulary, dim=128, layers=5, heads=4, positions=256):
+def make_model(folder, family, tokenizer, vocabulary, dim=128, ff=344, layers=5, heads=4, positions=256):
     """A model folder with random weights; the number of its parameters."""
     import numpy
     folder.mkdir(parents=True, exist_ok=True)
-    ff = 4 * dim if family == "gpt2" else 344
+    if family == "gpt2":
+        ff = 4 * dim
     if family == "gpt2":
         config = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": dim, "n_layer": layers, "n_head": heads, "n_positions": positions,
                   "n_inner": ff, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}

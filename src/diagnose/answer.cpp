@@ -45,6 +45,12 @@ double kept_share(const Evidence& evidence) {
   return all > 0 ? grown(evidence.now->retained, evidence.before->retained) / all : 0;
 }
 
+// The floor of the tree without what the allocator has come to keep: what a line holds is measured against it.
+double own_floor(const Evidence& evidence) {
+  if (!evidence.before || !evidence.now) return evidence.tree.floor_end;
+  return std::max(0.0, evidence.tree.floor_end - grown(evidence.now->retained, evidence.before->retained));
+}
+
 std::string goes_on_text(const HeldLine& line) {
   return fmt::format("{} holds more and more, in the second epoch as in the first", line.name);
 }
@@ -57,7 +63,7 @@ std::optional<Answered> by_survivors(const Evidence& evidence) {
     const HeldLine& line = evidence.lines[i];
     if (line.kernel_cache || line.born.empty()) continue;
     const auto kept = keeps_on(line.born, evidence.epochs, evidence.settled, evidence.steps);
-    if (kept && kept->rate > most && kept->bytes >= matters_early * evidence.tree.floor_end)
+    if (kept && kept->rate > most && kept->bytes >= matters_early * own_floor(evidence))
       fastest = i, most = kept->rate;
   }
   if (!fastest) return std::nullopt;
@@ -68,7 +74,7 @@ std::optional<Answered> by_survivors(const Evidence& evidence) {
 std::optional<Answered> by_processes(const Evidence& evidence) {
   for (size_t i = 0; i < evidence.lines.size(); ++i) {
     const HeldLine& line = evidence.lines[i];
-    if (line.processes_kept && line.grown >= matters * evidence.tree.floor_end)
+    if (line.processes_kept && line.grown >= matters * own_floor(evidence))
       return Answered{Answer::leak,
                       fmt::format("{} starts processes that stay, {} so far, which own {}", line.name,
                                   line.processes_kept, format_bytes(uint64_t(line.grown))),
@@ -77,7 +83,8 @@ std::optional<Answered> by_processes(const Evidence& evidence) {
   return std::nullopt;
 }
 
-// The first epoch against what came after it, for every line that grew in it.
+// The first epoch against what came after it, for every line that grew in it. Where it is known when what is alive was
+// allocated, that has told already whether the line leaks; its bytes alone rise and fall by chance.
 std::optional<Answered> by_epochs(const Evidence& evidence) {
   if (!evidence.epochs.any()) return std::nullopt;
   const double begin = evidence.epochs.begin(), enough = certain * evidence.sample_bytes;
@@ -98,9 +105,9 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     }
     const Rise later = rise(line.held, *end, last);
     all_stopped = all_stopped && later.rate < has_stopped * first.rate;
-    if (!line.kernel_cache && later.rate >= goes_on * first.rate &&
+    if (!line.kernel_cache && line.born.empty() && later.rate >= goes_on * first.rate &&
         later.bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
-        first.bytes + later.bytes >= matters * evidence.tree.floor_end)
+        first.bytes + later.bytes >= matters * own_floor(evidence))
       return Answered{Answer::leak, goes_on_text(line), i};
   }
   if (!filled || evidence.tree.kind == verdict::Kind::no_leak) return std::nullopt;
@@ -143,7 +150,7 @@ std::optional<Answered> by_lines(const Evidence& evidence) {
   for (size_t i = 0; i < evidence.lines.size(); ++i) {
     const HeldLine& line = evidence.lines[i];
     if (!line.kernel_cache && line.kind == verdict::Kind::leak && line.rate > 0 &&
-        line.grown >= certain * evidence.sample_bytes && line.grown >= matters * evidence.tree.floor_end &&
+        line.grown >= certain * evidence.sample_bytes && line.grown >= matters * own_floor(evidence) &&
         lasted(line) >= evidence.patience && !gains_become_rare(line, evidence.sample_bytes))
       return Answered{Answer::leak, line.name + " holds more and more", i};
   }
@@ -215,13 +222,21 @@ void Epochs::see(int64_t number, double time) {
 
 Answered answer(const Evidence& evidence) {
   if (evidence.tree.kind == verdict::Kind::leak && kept_share(evidence) > 0.6 &&
-      evidence.live_rate < 0.4 * evidence.tree.rate)
+      evidence.live_rate < 0.4 * evidence.tree.rate) {
+    // What is lost may keep the allocator from using the space around it again.
+    if (auto told = by_epochs(evidence); told && told->answer == Answer::leak) {
+      told->reason +=
+          fmt::format("; {:.0f} % of the growth was freed and is kept by the allocator between what it holds",
+                      100 * std::min(1.0, kept_share(evidence)));
+      return *told;
+    }
     return {
         Answer::retained,
         fmt::format(
             "{:.0f} % of the growth was freed by the program and is kept by the allocator; malloc_trim(0) "
             "would return up to {}, and fewer arenas (MALLOC_ARENA_MAX=2) keep it from coming back",
             100 * std::min(1.0, kept_share(evidence)), format_bytes(evidence.now->retained))};
+  }
   if (auto told = by_survivors(evidence)) return *told;
   // While it runs the first epoch may still be starting up.
   if (evidence.tree.kind != verdict::Kind::no_leak &&

@@ -221,10 +221,11 @@ void Watch::sample() {
 // of the time, but for the second epoch, which tells.
 void Watch::look_at_lines(double time) {
   const verdict::Verdict none, &tree = judge_.current() ? *judge_.current() : none;
+  // A twentieth of a processor is spent here. Wall time would make looks rare where the machine is busy.
+  const double begin = platform::processor_seconds();
   profiling_->reached(steps_.marks());
   const diagnose::SiteReport report = profiling_->quick_answer(tree, time);
-  const double soon =
-      time + std::max(0.5, 20 * (clock_.now() - time));  // a twentieth of the time is spent here
+  const double soon = time + std::max(0.5, 20 * (platform::processor_seconds() - begin));
   next_lines_ = profiling_->epochs().second(time) ? soon : std::max(soon, 1.1 * time);
   const std::string line = report.answer == diagnose::Answer::leak && report.answer_site
                                ? report.sites[*report.answer_site].place.text()

@@ -123,6 +123,25 @@ TEST(Answer, ALineThatKeepsOnIsCalledEarlyInTheSecondEpoch) {
   EXPECT_NE(told({cache, leak}).answer, Answer::leak);
 }
 
+// The bytes of blocks that come and go at random may rise in both epochs; nothing old is among them.
+TEST(Answer, BytesThatRiseByChanceAreNoLeakWhereWhatIsAliveIsYoung) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
+  tree.floor_end = 300e6;
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  const auto held = rising_until(150, 150);
+  HeldLine line{.name = "a.py:1", .held = held};
+  const auto told = [&] {
+    return answer({.tree = tree, .epochs = epochs, .lines = {line}, .patience = 1e9, .settled = 149}).answer;
+  };
+  EXPECT_EQ(told(), Answer::leak);
+  std::vector<Birth> young;
+  for (double time = 120; time < 150; ++time) young.push_back({time, 1e6});
+  line.born = young;
+  EXPECT_NE(told(), Answer::leak);
+}
+
 // One plan for each new shape of input: the series of such a line is a clean staircase.
 TEST(Answer, ALineThatGainsEverMoreRarelyIsNoLeak) {
   const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
@@ -170,6 +189,29 @@ TEST(Answer, GrowthOfWhatWasFreedIsRetained) {
   EXPECT_EQ(
       answer({.tree = tree, .epochs = no_epochs, .live_rate = 9e5, .before = before, .now = now}).answer,
       Answer::leak);
+}
+
+// A line that loses small blocks between large ones that come and go: most of the growth is space it keeps from being used.
+TEST(Answer, ALineThatGoesOnIsALeakThoughTheAllocatorKeepsMostOfTheGrowth) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 40e6);
+  tree.floor_end = 4.4e9;
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  const HeldMemory before{.live_heap = 300'000'000, .retained = 10'000'000, .pss = 310'000'000},
+      now{.live_heap = 360'000'000, .retained = 4'000'000'000, .pss = 4'360'000'000};
+  const auto told = [&](const std::vector<verdict::Sample>& held) {
+    return answer({.tree = tree,
+                   .epochs = epochs,
+                   .lines = {{"a.py:1", held}},
+                   .live_rate = 4e5,
+                   .before = before,
+                   .now = now});
+  };
+  EXPECT_EQ(told(rising_until(150, 150, 4e5)).answer, Answer::leak);
+  EXPECT_NE(told(rising_until(150, 150, 4e5)).reason.find("kept by the allocator"), std::string::npos);
+  EXPECT_EQ(told(rising_until(100, 150, 4e5)).answer, Answer::retained);
+  EXPECT_EQ(told(rising_until(150, 150, 2e4)).answer, Answer::retained) << "three samples may be chance";
 }
 
 TEST(Answer, TheTableAddsUp) {

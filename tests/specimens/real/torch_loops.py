@@ -391,8 +391,10 @@ def replay_bounded(run):
 
 
 def epoch_outputs_cleared(run):
-    step, outputs, epoch = Training(run), [], run.size(60, 180)
+    step, outputs, epoch, run.epochs = Training(run), [], run.size(60, 180), 0
     for number in run:
+        if number % epoch == 0:
+            run.epoch(number // epoch + 1)
         _, out = step()
         outputs.append(out.detach().repeat(8, 8))
         if number % epoch == epoch - 1:

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Descriptions of Debian packages become JSON: how many answers to unseen rows are exactly right, with and without selective loss, beside the
+same recipe in transformers.
+
+    python3 bench/json_answers.py PROGRAM FOLDER [--steps 2000] [--rows 40000] [--only plain,selective,transformers]
+
+The rows are those of bench/json_rows.py. A tokenizer of 2,048 tokens is trained on them and a Llama of some 2 M parameters starts from random
+weights: published weights cannot be had without a network. Each arm trains the same model from the same weights, rows, rate and number of
+steps, then answers 200 unseen rows greedily. An answer counts when its text is the expected JSON; the fields are counted beside that, since the package
+and the homepage can be copied from the question while the section and the architecture have to be guessed. Needs numpy and tokenizers; the
+arm of transformers needs torch and transformers.
+"""
+import argparse
+import json
+import math
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+from json_rows import main as make_rows
+from learning import make_model, plimsoll
+
+VOCABULARY, CONTEXT, BATCH, RATE, WARMUP = 2048, 256, 8, 2e-3, 100
+CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+          "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
+def read_rows(path):
+    """Pairs of question and answer."""
+    return [tuple(message["content"] for message in json.loads(line)["messages"]) for line in path.read_text().splitlines()]
+
+
+def make_tokenizer(rows, folder):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    special = ["<|im_start|>", "<|im_end|>", "<|end|>"]
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    tokenizer.train_from_iterator((text for row in rows for text in row), trainer)
+    parameters = make_model(folder, "llama", json.loads(tokenizer.to_str()), tokenizer.get_vocab_size(), dim=192, ff=512, layers=4, heads=6, positions=512)
+    (folder / "tokenizer_config.json").write_text(json.dumps(
+        {"eos_token": "<|im_end|>", "tokenizer_class": "PreTrainedTokenizerFast", "chat_template": CHATML}))
+    print(f"{parameters:,} parameters, {tokenizer.get_vocab_size()} tokens", flush=True)
+
+
+def right(expected, answer):
+    """Whether the answer is the expected text, and which of its fields are right."""
+    fields = json.loads(expected)
+    try:
+        given = json.loads(answer)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        given = {}
+    return answer == expected, {key: key in given and given[key] == value for key, value in fields.items()}
+
+
+def show(name, unseen, answers, seconds, more=""):
+    found = [right(expected, answer) for (_, expected), answer in zip(unseen, answers)]
+    fields = ", ".join(f"{key} {sum(hits[key] for _, hits in found)}" for key in found[0][1])
+    print(f"{name}: {sum(exact for exact, _ in found)} of {len(unseen)} exact ({fields}); trained in {seconds:.0f} s{more}", flush=True)
+
+
+def ours(name, program, folder, unseen, options, selective):
+    out = folder / name
+    subprocess.run(["rm", "-rf", out], check=True)
+    began = time.monotonic()
+    done = plimsoll(program, "train", "--model", folder / "model", "--data", folder / "rows/train.jsonl", "--out", out, "--iterations", options.steps,
+                    "--context", CONTEXT, "--batch", BATCH, "--lr", RATE, "--min-lr", RATE / 20, "--warmup", WARMUP, "--eval-every", 0, "--sample-every", 0,
+                    "--checkpoint-every", 0, "--threads", options.threads, "--selective-loss", selective)
+    seconds = time.monotonic() - began
+    answers = [plimsoll(program, "sample", out, "--chat", question, "--temperature", 0, "--length", 120, "--threads", options.threads)["text"].strip()
+               for question, _ in unseen]
+    show(name, unseen, answers, seconds, f", loss {done['val_loss']:.4f}" if done.get("val_loss") else "")
+
+
+def transformers_arm(folder, unseen, options):
+    import torch
+    import transformers
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "model")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.95), weight_decay=0.1)
+
+    def encode(question, answer):
+        before = f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+        given, said = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (before, answer + "<|im_end|>"))
+        return (given + said)[:CONTEXT + 1], ([-100] * len(given) + said)[:CONTEXT + 1]
+
+    rows = [encode(*row) for row in read_rows(folder / "rows/train.jsonl")]
+    draw, queue, began = random.Random(1), [], time.monotonic()
+    for step in range(options.steps):
+        # As many tokens a step as the windows of the other arms hold.
+        batch, room = [], BATCH * CONTEXT
+        while True:
+            if not queue:
+                queue = draw.sample(rows, len(rows))
+            if len(queue[-1][0]) > room:
+                break
+            batch.append(queue.pop())
+            room -= len(batch[-1][0])
+        longest = max(len(ids) for ids, _ in batch)
+        ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids, _ in batch])
+        labels = torch.tensor([labels + [-100] * (longest - len(labels)) for _, labels in batch])
+        mask = torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for ids, _ in batch])
+        progress = max(0.0, (step - WARMUP) / max(1, options.steps - WARMUP))
+        rate = RATE * (step + 1) / WARMUP if step < WARMUP else RATE / 20 + (RATE - RATE / 20) * (1 + math.cos(math.pi * progress)) / 2
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad()
+        model(input_ids=ids, attention_mask=mask, labels=labels).loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    seconds = time.monotonic() - began
+    model.eval()
+    answers = []
+    end = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    for question, _ in unseen:
+        ids = torch.tensor([tokenizer(f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n", add_special_tokens=False)["input_ids"]])
+        made = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=120, do_sample=False, eos_token_id=end, pad_token_id=0)
+        answers.append(tokenizer.decode(made[0, ids.shape[1]:], skip_special_tokens=True).strip())
+    show("transformers", unseen, answers, seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--unseen", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", default="plain,selective,transformers")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    make_rows(options.folder / "rows", options.rows)
+    make_tokenizer(read_rows(options.folder / "rows/train.jsonl"), options.folder / "model")
+    unseen = read_rows(options.folder / "rows/unseen.jsonl")[:options.unseen]
+    for name in options.only.split(","):
+        if name == "transformers":
+            transformers_arm(options.folder, unseen, options)
+        else:
+            ours(name, options.program, options.folder, unseen, options, "moderate" if name == "selective" else "off")
+
+
+if __name__ == "__main__":
+    main()
