@@ -81,7 +81,7 @@ def ranks_of(out, count):
 def check_loss(program, work, how):
     """MPICH leaves the others alone, so that they must notice by themselves."""
     out = work / f"lost-{how}"
-    endless = [*RUN[:-1], "1000000", "--checkpoint-every", "50", "--out", str(out)]
+    endless = [*RUN[:-1], "1000000", "--out", str(out)]
     run = subprocess.Popen(command("mpich", 3, program, endless), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            env=environment())
     victim = None

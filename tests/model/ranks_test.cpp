@@ -7,6 +7,8 @@
 namespace plimsoll {
 namespace {
 
+using testing_support::Session;
+
 // Large enough for shards that begin and end within a parameter.
 ProgramOptions model_in_pieces() {
   ProgramOptions options;
