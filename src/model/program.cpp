@@ -4,6 +4,7 @@
 
 #include "graph/fetch.hpp"
 #include "loss/head.hpp"
+#include "model/early_updates.hpp"
 #include "model/families.hpp"
 
 namespace plimsoll {
@@ -173,6 +174,9 @@ void record_training(Program& program, const ProgramOptions& options) {
   record_reduction(program, options, exchange, list);
   if (options.clip > 0) record_clip(program, options, exchange, list);
   record_update(program, options, exchange, list);
+  const bool at_once = options.accumulate == 1 && options.ranks == 1 && options.clip <= 0;
+  if (options.early_updates && at_once && !options.keep_gradients && fetched_bytes(list) == 0)
+    update_early(list, list.loop_end);
 }
 
 void record_evaluation(Program& program, const ProgramOptions& options) {
