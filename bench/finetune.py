@@ -3,13 +3,17 @@
 
     python3 bench/finetune.py make smollm2-135m FOLDER           # writes FOLDER/smollm2-135m, bf16
     python3 bench/finetune.py lines PROGRAM FOLDER               # each line in a control group of that size (version 1, as root); 7 minutes
-    python3 bench/finetune.py speed PROGRAM FOLDER               # alternating with peft; needs torch, transformers, peft; 7 minutes
+    python3 bench/finetune.py speed PROGRAM FOLDER [--isa avx2]  # alternating with peft; needs torch, transformers, peft; 12 minutes
 
-PROGRAM is the plimsoll to measure, FOLDER where models are or will be made (5 GB). Times are of an idle 2-core machine.
+PROGRAM is the plimsoll to measure, FOLDER where models are or will be made (5 GB). Times are of an idle 2-core machine. A step's time
+is the median of all steps but the first of each run. `--isa avx2` keeps both sides to that instruction set, `--rounds` and `--steps`
+say how often and how long (3 and 6), `--only smollm2-135m` leaves full tuning of GPT-2 out.
 
 Nothing is downloaded. `make` needs numpy. The quieter the machine, the more its times mean.
 """
+import argparse
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -18,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from sides import PEER_ISA
 
 # hidden, feed-forward, layers, heads, heads of keys, head size, vocabulary, bias of q, k and v
 SHAPES = {
@@ -129,8 +135,10 @@ def train(program, model, context, steps, *more, group=None):
         if done.returncode:
             return None, done.stderr.strip().splitlines()[-1]
         result = json.loads(done.stdout)
-        # The first step is the slowest: everything happens for the first time.
-        result["step_seconds"] = result["seconds"] / steps
+        ends = [row["time"] for row in map(json.loads, metrics.read_text().splitlines()) if row["type"] == "step"]
+        # The first step is the slowest, for everything happens for the first time; it counts only where there is no other.
+        result["steps"] = [after - before for before, after in zip(ends, ends[1:])] or [result["seconds"] / steps]
+        result["step_seconds"] = statistics.median(result["steps"])
         return result, next((line for line in done.stderr.splitlines() if line.startswith("note:")), "")
 
 
@@ -178,57 +186,79 @@ if rank:
     net = peft.get_peft_model(net, peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))
 net.train()
 optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], lr=2e-4)
-began = time.monotonic()
+print(torch.backends.cpu.get_cpu_capability())
 for step in range(steps):
+    began = time.monotonic()
     tokens = torch.randint(256, (1, context))
     net(input_ids=tokens, labels=tokens).loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-print((time.monotonic() - began) / steps)
+    print(time.monotonic() - began, flush=True)
 status = open("/proc/self/status").read()
 print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
 """
 
-
-def theirs(model, context, steps, dtype, checkpointing, rank, patience):
-    """Their seconds a step and peak bytes; nothing where that takes longer than `patience` seconds."""
+def theirs(model, context, steps, dtype, checkpointing, rank, patience, isa):
+    """Their seconds of each step and peak bytes; nothing where that takes longer than `patience` seconds."""
     try:
         out = subprocess.run([sys.executable, "-c", PEFT, model, str(context), str(steps), dtype, checkpointing, str(rank)],
-                             capture_output=True, text=True, check=True, timeout=patience).stdout.split()
-        return float(out[0]), int(out[1])
+                             env={**os.environ, **PEER_ISA[isa]}, capture_output=True, text=True, check=True, timeout=patience).stdout.split()
     except subprocess.TimeoutExpired:
         return None
+    capability, times, peak = out[0], [float(t) for t in out[1:-1]], int(out[-1])
+    if isa != "auto" and capability.lower() != isa:
+        sys.exit(f"PyTorch runs with {capability}, not {isa}")
+    return times[1:] or times, peak
 
 
-def speed(program, models, rounds=2):
-    """Seconds a step, ours and theirs in turn, as many threads, the first step included on both sides."""
-    for name, rank, context, steps in (("smollm2-135m", 16, 512, 4), ("gpt2", 0, 512, 3)):
+def speed(program, models, isa="auto", rounds=3, steps=6, only=None):
+    """Seconds a step, ours and theirs in turn, as many threads."""
+    for name, rank, context in (("smollm2-135m", 16, 512), ("gpt2", 0, 512)):
+        if only and name != only:
+            continue
         model = needed(name, models)
-        adapters = ("--lora-rank", rank) if rank else ()
+        flags = ("--isa", isa, *(("--lora-rank", rank) if rank else ("--clip", 0)))  # their loop clips nothing
         ours = {"plimsoll": ()} | ({"plimsoll --recompute nothing": ("--recompute", "nothing")} if rank else {})
         others = {f"{'peft' if rank else 'transformers'} {dtype}{', checkpointing' if again == 'yes' else ''}": (dtype, again)
                   for dtype in ("float32", "bfloat16") for again in ("no", "yes")}
         found = {side: [] for side in [*ours, *others]}
         for turn in range(rounds):
             for side, more in ours.items():
-                r, said = train(program, model, context, steps, *adapters, *more)
-                found[side].append((r["step_seconds"], r["peak_rss_bytes"]) if r else sys.exit(said))
+                r, said = train(program, model, context, steps, *flags, *more)
+                found[side].append((r["steps"], r["peak_rss_bytes"]) if r else sys.exit(said))
             for side, (dtype, again) in others.items():
                 slow = dtype == "bfloat16"  # without instructions for it, a step takes minutes: once, one step, a minute
                 if not (slow and turn):
-                    found[side].append(theirs(model, context, 1 if slow else steps, dtype, again, rank, 60 if slow else 300))
-        print(f"{name}, {f'rank {rank}' if rank else 'all parameters'}, context {context}, batch 1")
-        best = min(statistics.median(t for t, _ in times) for side, times in found.items() if side in others and None not in times)
-        for side, times in found.items():
-            if None in times:
+                    found[side].append(theirs(model, context, 1 if slow else steps, dtype, again, rank, 60 if slow else 600, isa))
+        print(f"{name}, {f'rank {rank}' if rank else 'all parameters'}, context {context}, batch 1, {isa}")
+        middle = {side: statistics.median(t for times, _ in runs for t in times) for side, runs in found.items() if None not in runs}
+        best = min(middle[side] for side in others if side in middle)
+        for side, runs in found.items():
+            if side not in middle:
                 print(f"  {side:36} more than a minute for a step and its start")
                 continue
-            middle = statistics.median(t for t, _ in times)
-            print(f"  {side:36} {middle:6.2f} s a step, {max(peak for _, peak in times) / 1e6:6.0f} MB"
-                  + (f", {best / middle:.2f} times their best" if side in ours else ""), flush=True)
+            least = min(t for times, _ in runs for t in times)
+            print(f"  {side:36} {middle[side]:6.2f} s a step ({least:.2f} at least), {max(peak for _, peak in runs) / 1e6:6.0f} MB"
+                  + (f", {best / middle[side]:.2f} times their best" if side in ours else ""), flush=True)
 
 
-if len(sys.argv) == 4 and sys.argv[1] in ("make", "lines", "speed"):
-    {"make": make, "lines": lines, "speed": speed}[sys.argv[1]](sys.argv[2], sys.argv[3])
-else:
-    sys.exit(__doc__)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("make", "lines", "speed"))
+    parser.add_argument("program", help="the plimsoll to measure; with make, a name of SHAPES or gpt2")
+    parser.add_argument("folder", help="where models are or will be made")
+    parser.add_argument("--isa", choices=PEER_ISA, default="auto")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--only", choices=("smollm2-135m", "gpt2"))
+    options = parser.parse_args()
+    if options.what == "make":
+        make(options.program, options.folder)
+    elif options.what == "lines":
+        lines(options.program, options.folder)
+    else:
+        speed(options.program, options.folder, options.isa, options.rounds, options.steps, options.only)
+
+
+if __name__ == "__main__":
+    main()

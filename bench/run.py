@@ -4,6 +4,7 @@ bench/out.
     python3 bench/run.py                              everything (make bench)
     python3 bench/run.py --quick                      a few minutes: fewer rounds, small models, PyTorch eager only
     python3 bench/run.py --configs nano,gpt2 --markdown
+    python3 bench/run.py --isa avx2                   both sides kept to AVX2
 
 PyTorch is looked for in $PLIMSOLL_PYTHON, build/venv and python3; --install-torch puts it into build/venv.
 """
@@ -23,7 +24,7 @@ import plots
 import scaling
 import tables
 from configs import CONFIGS
-from sides import ROOT, Failed, OtherWork, Plimsoll, Torch, busy_process, find_torch
+from sides import PEER_ISA, ROOT, Failed, OtherWork, Plimsoll, Torch, busy_process, find_torch
 
 QUICK_CONFIGS = ("tiny1", "tiny4", "small1", "small", "nano")
 PARTS = ("training", "generation", "busy", "first", "presets", "scaling")
@@ -40,6 +41,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, help="alternating rounds (7; quick: 3)")
     parser.add_argument("--seconds", type=float, help="length of one measurement (1; quick: 0.3)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--isa", choices=PEER_ISA, default="auto", help="instruction set of both sides (auto: the best)")
     parser.add_argument("--program", default=ROOT / "build" / "plimsoll", help="the plimsoll to measure")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "out")
     parser.add_argument("--quick", action="store_true", help="the short form")
@@ -68,7 +70,7 @@ def start_torch(stack, python, name, options, generate=False):
     servers = []
     for mode in ("eager",) if options.quick else ("eager", "compile"):
         try:
-            servers.append(stack.enter_context(Torch(python, name, mode, options.threads, generate)))
+            servers.append(stack.enter_context(Torch(python, name, mode, options.threads, generate, options.isa)))
         except Failed as reason:
             say(f"{name}: PyTorch {mode} does not run: {reason}")
     return servers
@@ -211,6 +213,7 @@ def facts_about(plimsoll, torch_version, options):
         "processor": names[0] if names else platform.machine(),
         "cores": os.cpu_count(),
         "threads": options.threads,
+        "isa": options.isa,
         "system": f"{platform.system()} {platform.release()}",
         "plimsoll": plimsoll.version(),
         "torch": torch_version,
@@ -241,7 +244,7 @@ def main():
     if not python:
         absent = "PyTorch is not installed here, only our column follows; --install-torch or $PLIMSOLL_PYTHON gives the other."
         say("PyTorch is left out as asked." if options.no_torch else absent)
-    plimsoll = Plimsoll(options.program, options.threads)
+    plimsoll = Plimsoll(options.program, options.threads, options.isa)
     results = {"facts": facts_about(plimsoll, torch_version, options), "training": {}}
     if {"training", "busy"} & set(options.only):
         measure_training(plimsoll, python, options, results)

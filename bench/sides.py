@@ -16,6 +16,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 LONGEST_RUN = 1800  # seconds after which a measurement counts as hung
 
 
+# What keeps PyTorch and the libraries it calls to an instruction set. (MKL picks AVX2 on other makers' processors anyway.)
+PEER_ISA = {
+    "auto": {},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+    "avx512": {"ATEN_CPU_CAPABILITY": "avx512", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_ENABLE_INSTRUCTIONS": "AVX512"},
+}
+
+
 class Failed(Exception):
     """A side could not measure; the message is one line."""
 
@@ -30,13 +38,14 @@ def last_json_line(text):
 class Plimsoll:
     """Every measurement is a process of its own: start-up is cheap, and peak RSS is then that of this measurement alone."""
 
-    def __init__(self, program, threads):
-        self.program, self.threads = str(program), threads
+    def __init__(self, program, threads, isa="auto"):
+        self.program, self.threads, self.isa = str(program), threads, isa
 
     def call(self, *arguments):
         command = [self.program, *map(str, arguments), "--json"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_RUN)
+            environment = {**os.environ} | ({} if self.isa == "auto" else {"PLIMSOLL_ISA": self.isa})
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_RUN)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Failed(str(error)) from error
         if done.returncode != 0:
@@ -74,13 +83,18 @@ class Plimsoll:
 class Torch:
     """One served PyTorch process: it pays its start-up once and measures whenever it is asked."""
 
-    def __init__(self, python, name, mode, threads, generate=False):
+    def __init__(self, python, name, mode, threads, generate=False, isa="auto"):
         self.mode = mode
         command = [python, str(HERE / "torch_gpt.py"), "--serve", "--config", name, "--mode", mode]
         command += ["--threads", str(threads)] + (["--generate"] if generate else [])
         self.errors = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
+            command,
+            env={**os.environ, **PEER_ISA[isa]},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
         )
         try:
             self.ready = self.answer()

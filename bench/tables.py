@@ -98,7 +98,7 @@ def markdown(rows):
 
 def heading(facts):
     return (
-        f"{facts['processor']}, {facts['cores']} cores, {facts['threads']} threads, {facts['system']}; "
+        f"{facts['processor']}, {facts['cores']} cores, {facts['threads']} threads, {facts['system']}, instruction set {facts['isa']}; "
         f"{facts['plimsoll']}, PyTorch {facts['torch'] or 'not measured'}; {facts['date']}; "
         f"medians of {facts['rounds']} alternating rounds"
     )

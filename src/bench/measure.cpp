@@ -87,6 +87,8 @@ Training measure_training(const Config& config, const Options& options) {
   wanted.model = config.model();
   wanted.adamw = {.weight_decay = .1f};
   wanted.generate = false;
+  wanted.early_updates = updates_early(wanted.model);
+  if (wanted.early_updates) wanted.recompute = recompute_with_early_updates.how;
   Training result;
   result.threads = threads_for(options);
   const Cut cut = fast_cut(int(config.batch), 1, wanted.model, result.threads);

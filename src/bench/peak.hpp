@@ -6,7 +6,8 @@
 namespace plimsoll::bench {
 
 // GFLOP/s of one independent square product a thread (512 to 1024), all threads at once: the best of several
-// repetitions over the sizes and over native, oneDNN where it is installed, and `chosen`.
+// repetitions over the sizes and over native on the chosen instruction set, `chosen` itself, and oneDNN where it is installed
+// and the set is the best of the processor.
 double sgemm_peak(Pool& pool, const kernels::Backend& chosen);
 
 }  // namespace plimsoll::bench

@@ -69,6 +69,7 @@ class Executor {
         if (!fetched(ended) || !ended) return false;
       }
     }
+    now.micro = now.round = 0;  // updates inside the backward pass leave some of it here
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;
   }

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -99,6 +100,14 @@ class Op {
   virtual bool fetches() const { return false; }
   // Input whose bytes output i may take over if that input dies here, or -1.
   virtual int in_place(int /*output*/) const { return -1; }
+  // An op that does the same and gives each finished piece of output 0 to `update` at once, without keeping it; null where
+  // there is none. Its inputs are this op's, its outputs those of `update`. With `rows`, it takes tokens and rows as further
+  // inputs, as an op does that adds_rows().
+  virtual std::shared_ptr<const Op> then(const std::shared_ptr<const Op>& /*update*/, bool /*rows*/) const {
+    return nullptr;
+  }
+  // Whether it adds the rows of input 1 to those rows of output 0 that the tokens of input 0 say.
+  virtual bool adds_rows() const { return false; }
   // Floats of scratch each thread needs.
   virtual size_t scratch(std::span<const Type> /*in*/, std::span<const Type> /*out*/) const { return 0; }
   // Floating-point operations, as a measure of how many parts are worth making.

@@ -4,6 +4,7 @@
 
 #include "graph/fetch.hpp"
 #include "loss/head.hpp"
+#include "model/early_updates.hpp"
 #include "model/families.hpp"
 
 namespace plimsoll {
@@ -141,9 +142,13 @@ void record_training(Program& program, const ProgramOptions& options) {
 
   for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
-  if (options.reduction || list.leaves().count > 1) record_reduction(program, options, list);
+  const bool reduced = options.reduction || list.leaves().count > 1;
+  if (reduced) record_reduction(program, options, list);
   if (options.clip > 0) record_clip(program, options, list);
   record_update(program, options, list);
+  const bool at_once = options.accumulate == 1 && !reduced && options.clip <= 0;
+  if (options.early_updates && at_once && !options.keep_gradients && fetched_bytes(list) == 0)
+    update_early(list, list.loop_end);
 }
 
 void record_evaluation(Program& program, const ProgramOptions& options) {

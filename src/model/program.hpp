@@ -31,6 +31,9 @@ struct ProgramOptions {
   Recompute recompute = Recompute::nothing;
   int recompute_blocks = -1;  // with Recompute::blocks, how many of them, from the first; -1: all
   bool train = true, generate = true;
+  // Updates inside the backward pass where nothing needs all gradients at once: no clipping, one micro-batch, nothing
+  // fetched or reduced. The rest of such a step cannot be interrupted.
+  bool early_updates = false;
   bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
   bool logits = false;          // a list that makes the logits of one window

@@ -11,14 +11,17 @@
 namespace plimsoll {
 namespace {
 
+constexpr uint64_t most_gradients = 64 << 20;  // bytes of which every lane may have its own
+
 // A frozen model that no line is drawn for: its weights are most of what must be kept, and what else is kept is halved for an
 // eighth more time.
 bool lean(const Settings& s) { return !s.model.empty() && s.lora_rank > 0 && s.memory.empty(); }
 
 }  // namespace
 
+bool updates_early(const ModelSpec& model) { return trained_count(model) * sizeof(float) > most_gradients; }
+
 int fast_lanes(int repeats, uint64_t parameters, int threads) {
-  constexpr uint64_t most_gradients = 64 << 20;  // bytes of one lane's
   if (parameters * sizeof(float) > most_gradients) return 1;
   // Lanes on fewer threads than there are leave cores idle: then cutting every node is better.
   for (int lanes = threads; lanes > 1 && 4 * lanes >= 3 * threads; --lanes)
@@ -67,6 +70,8 @@ Way stated_way(const Settings& s, int vocab) {
     way.recompute = *choice;
   else if (lean(s))
     way.recompute = {Recompute::blocks, (s.layers + 1) / 2};
+  else if (s.clip == 0 && updates_early(model_spec(s, vocab)))
+    way.recompute = recompute_with_early_updates;
   way.loss_rows = s.loss_rows;
   way.stream = s.stream == "on" && can_stream(s);
   if (way.stream) way.lanes = 1;
@@ -94,6 +99,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
              static_cast<float>(s.weight_decay), s.optimizer == "adamw_8bit"};
   o.clip = static_cast<float>(s.clip);
+  o.early_updates = updates_early(o.model);
   o.evaluate_batch = o.batch;
   return o;
 }

@@ -19,6 +19,10 @@ struct Cut {
 // models need more to pay for reading their weights. Lanes synchronize once per step instead of at every node, at the price of
 // gradients of their own: for models whose gradients are small.
 Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads);
+// Whether a model's gradients are so many bytes that none should be kept longer than needed. Where none is, activations are
+// what else takes memory: making norms and activation functions again costs a hundredth of the time.
+bool updates_early(const ModelSpec& model);
+constexpr RecomputeChoice recompute_with_early_updates{Recompute::cheap, 0};
 // The most lanes worth having for `repeats` micro-batches of such a model.
 int fast_lanes(int repeats, uint64_t trained, int threads);
 // Lanes for a process that has `leaves` to compute whatever they cost: as many as threads, one where some would idle.

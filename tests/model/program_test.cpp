@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <string>
 
 #include "model/session.hpp"
 
@@ -151,6 +153,84 @@ TEST(Program, LanesAddUpToTheWholeBatch) {
       EXPECT_LT(worst(one.values(id), whole.values(whole.program.model->parameters()[i].id)), 2e-3);
       EXPECT_EQ(one.values(id), three.values(id));
     }
+  }
+}
+
+// Tied or not, with whole and with 8-bit moments, with logits in one piece and in several: the same bits.
+TEST(Program, UpdatingEarlyChangesNoBit) {
+  for (bool tied : {true, false})
+    for (bool eight_bit : {false, true})
+      for (int64_t rows : {0, 17})
+        for (Recompute choice : {Recompute::nothing, Recompute::cheap}) {
+          ProgramOptions options = odd_model();
+          options.model.tied = tied;
+          options.adamw.eight_bit = eight_bit;
+          options.clip = 0;
+          options.loss_rows = rows;
+          options.recompute = choice;
+          options.dropout = .1f;
+          ProgramOptions sooner = options;
+          sooner.early_updates = true;
+          Session late(options), early(sooner, 3);
+          EXPECT_EQ(find_overlap(*early.program.graph, early.plan), "");
+          for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(late.step(i), early.step(i)) << tied << rows;
+          for (size_t i = 0; i < late.program.trained.size(); ++i)
+            for (const auto& [a, b] :
+                 {std::pair{late.program.trained[i].id, early.program.trained[i].id},
+                  std::pair{late.program.first_moment[i], early.program.first_moment[i]}})
+              EXPECT_EQ(std::memcmp(late.executor->bytes(a), early.executor->bytes(b),
+                                    (*late.program.graph)[a].type.bytes()),
+                        0)
+                  << (*late.program.graph)[a].name;
+        }
+}
+
+// Where gradients outweigh activations, most of them need no memory.
+TEST(Program, UpdatingEarlyTakesLessMemory) {
+  ProgramOptions options = odd_model();
+  options.clip = 0;
+  options.batch = 1;
+  options.model.context = 8;
+  options.evaluate_batch = 0;
+  const Session late(options);
+  options.early_updates = true;
+  const Session early(options);
+  EXPECT_LT(early.plan.transient, late.plan.transient / 2);
+}
+
+// A step that is left before the first update leaves no trace; from then on nobody is asked.
+TEST(Program, AnEarlyUpdateIsNeverHalfDone) {
+  ProgramOptions options = odd_model();
+  options.clip = 0;
+  options.early_updates = true;
+  Session s(options);
+  const List& list = s.program.graph->lists()[size_t(s.program.train)];
+  auto updates = [&](const Node& node) {
+    return std::any_of(node.out.begin(), node.out.end(), [&](ValueId id) {
+      return (*s.program.graph)[id].role == Role::parameter || (*s.program.graph)[id].role == Role::optimizer;
+    });
+  };
+  for (size_t n = 0; n < list.loop_end; ++n) EXPECT_FALSE(updates(list.nodes()[n])) << list.nodes()[n].name;
+  ASSERT_LT(list.loop_end, list.nodes().size());
+  EXPECT_TRUE(updates(list.nodes()[list.loop_end]));
+  size_t products = 0;
+  for (const Node& node : list.nodes()) products += std::string(node.op->name()) == "linear_weight_update";
+  EXPECT_EQ(products, 2 * 4 + 1u);  // four of each block, and the tied head
+}
+
+// Nothing may be updated before all of a gradient is there, or while it is still needed whole.
+TEST(Program, UpdatesStayLateWhereGradientsAreNeededTogether) {
+  ProgramOptions clipped = odd_model(), accumulated = odd_model(), kept = odd_model();
+  accumulated.clip = kept.clip = 0;
+  accumulated.batch = 2;
+  accumulated.accumulate = 2;
+  kept.keep_gradients = true;
+  for (ProgramOptions options : {clipped, accumulated, kept}) {
+    Session late(options);
+    options.early_updates = true;
+    Session early(options);
+    EXPECT_EQ(early.plan.total, late.plan.total);
+    for (uint64_t i = 0; i < 2; ++i) EXPECT_EQ(late.step(i), early.step(i));
   }
 }
 

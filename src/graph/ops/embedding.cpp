@@ -35,6 +35,7 @@ class EmbeddingBackward final : public Op {
   EmbeddingBackward(Type table, bool positions, Write write)
       : table_(table), positions_(positions), write_(write) {}
   const char* name() const override { return "embedding_backward"; }
+  bool adds_rows() const override { return !positions_; }
   std::vector<Type> infer(std::span<const Type>) const override { return {table_}; }
   double work(std::span<const Type> in, std::span<const Type>) const override {
     return 4. * double(in[1].elements());

@@ -1,6 +1,7 @@
 // y = x w [+ bias] [+ addend]: the matrix products of the model, forward, and backward for input, weight and bias.
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
+#include "graph/ops/update.hpp"
 
 namespace plimsoll::ops {
 namespace {
@@ -91,7 +92,75 @@ class LinearInput final : public Product {
   Write write_;
 };
 
-// x [N, I], dy [N, O] -> dw [I, O] (or [O, I])
+// The product of LinearWeight: x [N, I], dy [N, O] -> dw [I, O] (or [O, I]).
+kernels::Gemm weight_product(const Frame& f, bool transposed) {
+  const int a = transposed ? 1 : 0, b = 1 - a;
+  const int64_t m = f.in_type(a).shape[1], n = f.in_type(b).shape[1];
+  return {.m = m,
+          .n = n,
+          .k = f.in_type(0).shape[0],
+          .a = f.in(a),
+          .a_row = 1,
+          .a_col = m,
+          .b = f.in(b),
+          .b_row = n,
+          .c_row = n};
+}
+
+// x [N, I], dy [N, O], tokens [B, T+1]?, rows [N, I]? -> what `update` updates. The gradient exists in pieces only, one for
+// each thread; `rows` is added to the rows that the tokens say.
+class UpdatedWeight final : public Product {
+ public:
+  UpdatedWeight(bool transposed, std::shared_ptr<const Update> update)
+      : transposed_(transposed), update_(std::move(update)) {}
+  const char* name() const override { return "linear_weight_update"; }
+  std::vector<Type> infer(std::span<const Type> in) const override {
+    const int64_t I = in[0].shape[1], O = in[1].shape[1];
+    return update_->infer(std::array{transposed_ ? Type{{O, I}} : Type{{I, O}}});
+  }
+  Dims dims(const Type* in, const Type* out) const override {
+    return {out[0].shape[0], out[0].shape[1], in[0].shape[0]};
+  }
+  int64_t parts(std::span<const Type>, std::span<const Type> out) const override {
+    return (out[0].shape[0] + 27) / 28;
+  }
+  size_t scratch(std::span<const Type> in, std::span<const Type> out) const override {
+    return Product::scratch(in, out) + piece_rows * piece_columns;
+  }
+  void run(const Frame& f, int part, int parts) const override {
+    const kernels::Gemm whole = weight_product(f, transposed_);
+    const Range rows = split(whole.m, part, parts, 14);
+    for (int64_t i = rows.begin; i < rows.end; i += piece_rows)
+      for (int64_t j = 0; j < whole.n; j += piece_columns) {
+        kernels::Gemm g = whole;
+        g.m = std::min(piece_rows, rows.end - i);
+        g.n = std::min(piece_columns, whole.n - j);
+        g.a += i;
+        g.b = f.in(transposed_ ? 0 : 1) + j;
+        g.c = f.scratch + kernels::gemm_scratch_floats;
+        g.c_row = g.n;
+        f.gemm(g, f.scratch);
+        if (f.input_count > 2) add_rows(f, g, i, j);
+        update_->apply(f, {g.c, g.n, g.m, g.n, i * whole.n + j, whole.n}, 1);
+      }
+  }
+
+ private:
+  static void add_rows(const Frame& f, const kernels::Gemm& g, int64_t first, int64_t column) {
+    const int64_t B = f.in_type(2).shape[0], T = f.in_type(2).shape[1] - 1, C = f.in_type(3).shape[1];
+    for (int64_t n = 0; n < B * T; ++n) {
+      const int64_t row = f.tokens(2)[n / T * (T + 1) + n % T] - first;
+      if (row >= 0 && row < g.m)
+        f.kernels->add({g.n, g.c + row * g.n, f.in(3) + n * C + column, g.c + row * g.n});
+    }
+  }
+
+  // As many rows as make packing dy worth it, in few bytes: half a core's cache is packed operands.
+  static constexpr int64_t piece_rows = 192, piece_columns = 128;
+  bool transposed_;
+  std::shared_ptr<const Update> update_;
+};
+
 class LinearWeight final : public Product {
  public:
   LinearWeight(bool transposed, Write write) : transposed_(transposed), write_(write) {}
@@ -104,21 +173,15 @@ class LinearWeight final : public Product {
     return {out[0].shape[0], out[0].shape[1], in[0].shape[0]};
   }
   void run(const Frame& f, int part, int parts) const override {
-    const int a = transposed_ ? 1 : 0, b = 1 - a;
-    const int64_t m = f.in_type(a).shape[1], n = f.in_type(b).shape[1];
-    run_part(f,
-             {.m = m,
-              .n = n,
-              .k = f.in_type(0).shape[0],
-              .a = f.in(a),
-              .a_row = 1,
-              .a_col = m,
-              .b = f.in(b),
-              .b_row = n,
-              .c = f.out(0),
-              .c_row = n,
-              .accumulate = write_.adds(*f.now)},
-             part, parts, false);
+    kernels::Gemm g = weight_product(f, transposed_);
+    g.c = f.out(0);
+    g.accumulate = write_.adds(*f.now);
+    run_part(f, g, part, parts, false);
+  }
+  OpPointer then(const OpPointer& update, bool rows) const override {
+    auto pieces = std::dynamic_pointer_cast<const Update>(update);
+    if (!pieces || !pieces->by_elements() || write_.add || (rows && !transposed_)) return nullptr;
+    return std::make_shared<UpdatedWeight>(transposed_, std::move(pieces));
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/ops.hpp"
+#include "graph/ops/update.hpp"
 
 namespace plimsoll::ops {
 namespace {
@@ -54,7 +55,7 @@ class Clip final : public Op {
   float limit_;
 };
 
-class AdamW final : public Op {
+class AdamW final : public Update {
  public:
   AdamW(AdamWOptions options, bool clipped) : options_(options), clipped_(clipped) {}
   const char* name() const override { return options_.eight_bit ? "adamw_8bit" : "adamw"; }
@@ -72,14 +73,18 @@ class AdamW final : public Op {
   }
   void run(const Frame& f, int part, int parts) const override {
     const Range r = split(f.in_type(0).elements(), part, parts, adam_grain);
+    apply(f, {f.in(0) + r.begin, 0, 1, r.end - r.begin, r.begin, 0}, clipped_ ? f.in(1)[0] : 1.f);
+  }
+  bool by_elements() const override { return !options_.eight_bit; }
+  void apply(const Frame& f, const Piece& piece, float gradient_scale) const override {
     const double t = static_cast<double>(f.now->step) + 1, lr = f.now->learning_rate;
     kernels::AdamW step{
-        .count = r.end - r.begin,
-        .parameter = f.out(0) + r.begin,
-        .gradient = f.in(0) + r.begin,
+        .count = piece.columns,
+        .parameter = f.out(0) + piece.first,
+        .gradient = piece.gradient,
         .m = nullptr,
         .v = nullptr,
-        .gradient_scale = clipped_ ? f.in(1)[0] : 1.f,
+        .gradient_scale = gradient_scale,
         .beta1 = options_.beta1,
         .beta2 = options_.beta2,
         .epsilon = options_.epsilon,
@@ -87,16 +92,20 @@ class AdamW final : public Op {
         .correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(double(options_.beta2), t))),
         .keep = static_cast<float>(1 - lr * options_.weight_decay)};
     if (options_.eight_bit) {
-      const int64_t block = r.begin / kernels::moment_block;
+      const int64_t first = piece.first, block = first / kernels::moment_block;
       f.kernels->adamw8(
-          {step, f.outputs[1].as<uint8_t>() + r.begin, f.outputs[2].as<uint8_t>() + r.begin, f.out(3) + block,
+          {step, f.outputs[1].as<uint8_t>() + first, f.outputs[2].as<uint8_t>() + first, f.out(3) + block,
            f.out(4) + block,
            kernels::dropout_hash(static_cast<uint32_t>(f.now->seed), static_cast<uint32_t>(f.now->step)),
-           static_cast<uint32_t>(r.begin)});
+           static_cast<uint32_t>(first)});
       return;
     }
-    step.m = f.out(1) + r.begin, step.v = f.out(2) + r.begin;
-    f.kernels->adamw(step);
+    step.m = f.out(1) + piece.first, step.v = f.out(2) + piece.first;
+    for (int64_t row = 0; row < piece.rows; ++row) {
+      f.kernels->adamw(step);
+      step.parameter += piece.row, step.m += piece.row, step.v += piece.row;
+      step.gradient += piece.gradient_row;
+    }
   }
 
  private:

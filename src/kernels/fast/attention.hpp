@@ -11,8 +11,7 @@ namespace {
 FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
                           const float* b, int64_t b_row, float* c, int64_t c_row, bool accumulate) {
   for (int64_t i = 0; i < m;) {
-    const int64_t left = m - i;
-    const int rows = static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
+    const int rows = tile_rows(m - i);
     for (int64_t j = 0; j < n; j += NR) {
       const int64_t width = n - j < NR ? n - j : NR;
       const int vectors = width > W ? 2 : 1;

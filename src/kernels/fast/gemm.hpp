@@ -12,9 +12,14 @@ namespace {
 constexpr int NR = 2 * W;                          // columns in a tile
 constexpr int MR = W == 16 ? 14 : W == 8 ? 6 : 4;  // rows in a tile: 2 * MR accumulators fill the registers
 constexpr int64_t KC = 384;                        // depth of a packed block: MR x KC stays in L1
-constexpr int64_t NC = 256;                        // columns of a packed block: KC x NC stays in L2
-constexpr int64_t far = 192;                       // depth from which fetching what comes next costs nothing
-static_assert(KC * (NC + 16) <= static_cast<int64_t>(gemm_scratch_floats));
+constexpr int64_t NC =
+    W == 16 ? 256 : 192;  // columns of a packed block: KC x NC stays in L2 (512 KB with AVX2)
+constexpr int64_t far = W == 16 ? 192 : 64;  // depth from which fetching what comes next costs nothing
+
+// Rows of the next tile where so many are left: the last two share what remains.
+FORCE_INLINE int tile_rows(int64_t left) {
+  return static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
+}
 
 // What happens to a finished tile.
 struct Finish {
@@ -43,7 +48,7 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       __builtin_prefetch(f.c + i * f.c_row, 1);
-      if (vectors == 2) __builtin_prefetch(f.c + i * f.c_row + W, 1);
+      if (vectors == 2) __builtin_prefetch(f.c + i * f.c_row + NR - 1, 1);
     }
   }
   // Rows in threes share a pointer: p, p + step and p + 2 step are one address mode each.
@@ -56,8 +61,8 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v)
       bv[v] = Partial && v == vectors - 1 ? load_part(b + v * W, lanes) : load(b + v * W);
-    __builtin_prefetch(b + 8 * b_row);  // packed panels stream from L2
-    if (vectors == 2) __builtin_prefetch(b + 8 * b_row + W);
+    __builtin_prefetch(b + 8 * b_row);                                   // packed panels stream from L2
+    if (vectors == 2 && NR > 16) __builtin_prefetch(b + 8 * b_row + W);  // 16 floats are a cache line
     b += b_row;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
@@ -186,12 +191,43 @@ void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t column
   }
 }
 
-// Packs rows x depth of a transposed A (unit row stride) so that k steps by MR.
-inline void pack_a(const float* a, int64_t a_col, int rows, int64_t depth, float* out) {
-  for (int64_t k = 0; k < depth; ++k)
-    for_lanes(rows, [&](int64_t i, int lanes) {
-      store_lanes(out + k * MR + i, load_lanes(a + k * a_col + i, lanes), lanes);
-    });
+// Packs rows of a transposed A (unit row stride) into panels of MR rows, k stepping by MR. `readable` floats lie behind the
+// first of each k. Whole vectors are stored (AVX2's masked stores take tens of cycles): what one writes too far the next
+// replaces, and after a panel's last there is room. Several panels at once read whole cache lines.
+constexpr int panels_a = W == 16 ? 1 : 8;
+constexpr int64_t panel_a = MR * KC + NR;  // floats from one panel to the next
+static_assert(KC * NC + panels_a * panel_a <= static_cast<int64_t>(gemm_scratch_floats));
+
+template <int panels>
+void pack_a_whole(const float* a, int64_t a_col, int64_t depth, float* out) {
+  constexpr int vectors = (MR + W - 1) / W;
+  for (int64_t k = 0; k < depth; ++k, a += a_col, out += MR)
+#pragma GCC unroll 8
+    for (int p = 0; p < panels; ++p)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) store(out + p * panel_a + v * W, load(a + p * MR + v * W));
+}
+// Packs the next tiles of the `left` rows that remain, at most panels_a of them; their number.
+inline int pack_a(const float* a, int64_t a_col, int64_t left, int64_t depth, float* out) {
+  constexpr int64_t vector_rows = (MR + W - 1) / W * W;
+  if (left >= (panels_a + 1) * MR && left >= (panels_a - 1) * MR + vector_rows) {
+    pack_a_whole<panels_a>(a, a_col, depth, out);
+    return panels_a;
+  }
+  int tiles = 0;
+  for (; tiles < panels_a && left > 0; ++tiles, out += panel_a) {
+    const int rows = tile_rows(left);
+    if (left >= vector_rows)
+      pack_a_whole<1>(a, a_col, depth, out);
+    else
+      for (int64_t k = 0; k < depth; ++k)
+        for_lanes(rows, [&](int64_t r, int lanes) {
+          store(out + k * MR + r, load_lanes(a + k * a_col + r, lanes));
+        });
+    a += rows;
+    left -= rows;
+  }
+  return tiles;
 }
 
 // One row of A: every number of B is used once, so this is a matter of reading B as it lies in memory.
@@ -255,14 +291,18 @@ void gemm_as(const Gemm& g, float* scratch) {
     for (int64_t j0 = 0; j0 < g.n; j0 += NC) {
       const int64_t columns = g.n - j0 < NC ? g.n - j0 : NC;
       if (packs_b) pack_b<Element>(g, k0, j0, depth, columns, scratch);
+      int packed = 0, panel = 0;  // of A: how many panels there are, and which is next
       for (int64_t i = 0; i < g.m;) {
         const int64_t left = g.m - i;
-        const int rows = static_cast<int>(left <= MR ? left : left < 2 * MR ? (left + 1) / 2 : MR);
+        const int rows = tile_rows(left);
         const float* a = g.a + i * g.a_row + k0 * g.a_col;
         int64_t step = unit_row ? g.a_col : g.a_row;
         if (packs_a) {
-          pack_a(a, g.a_col, rows, depth, a_panel);
-          a = a_panel;
+          if (panel == packed) {
+            packed = pack_a(a, g.a_col, left, depth, a_panel);
+            panel = 0;
+          }
+          a = a_panel + panel++ * panel_a;
           step = MR;
         }
         if (!packs_a && !unit_row && depth >= far)
