@@ -6,7 +6,7 @@ set -euo pipefail
 required=(g++ make cmake ninja-build libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libsqlite3-dev libxxhash-dev
           libre2-dev libutf8proc-dev)
 # Each of these switches one feature on; without it the build still succeeds.
-optional=(libjs-dygraphs libdw-dev systemtap-sdt-dev)
+optional=(libjs-dygraphs libdw-dev systemtap-sdt-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
 products=(libdnnl-dev libopenblas0-pthread)  # libraries that can multiply matrices in place of our kernels
 case "${1:-}" in
   "") ;;

@@ -1,6 +1,7 @@
 #include "checkpoint/load.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <system_error>
 
@@ -31,17 +32,21 @@ class CheckedFile {
     whole_.update(file_.header_bytes().data(), file_.header_bytes().size());
   }
 
-  std::vector<std::byte*> match(std::span<const TensorSlot> slots) const {
+  std::vector<Destination> match(std::span<const TensorSlot> slots) const {
     return match_slots(file_.header(), slots, path_);
   }
 
-  // Reads the data into `places`, or into nowhere when there are none.
-  void read(std::span<std::byte* const> places) {
+  // Reads the data into `places`, each the part of it that is wanted; all of it is read and checked.
+  void read(std::span<const Destination> places) {
     std::unique_ptr<char[]> nowhere;
-    if (places.empty()) nowhere = std::make_unique<char[]>(buffer_bytes);
+    const auto whole = [&](size_t i) {
+      return !places.empty() && places[i].begin == 0 && places[i].end == file_.header().tensors[i].bytes();
+    };
+    for (size_t i = 0; i < entry_.tensors.size(); ++i)
+      if (!nowhere && !whole(i)) nowhere = std::make_unique<char[]>(buffer_bytes);
     for (size_t i = 0; i < entry_.tensors.size(); ++i) {
       const SafetensorsEntry& tensor = file_.header().tensors[i];
-      char* place = places.empty() ? nullptr : reinterpret_cast<char*>(places[i]);
+      char* place = whole(i) ? reinterpret_cast<char*>(places[i].data) : nullptr;
       Checksum checksum;
       for (uint64_t done = 0; done < tensor.bytes();) {
         size_t bytes = static_cast<size_t>(std::min<uint64_t>(buffer_bytes, tensor.bytes() - done));
@@ -49,6 +54,7 @@ class CheckedFile {
         file_.read(to, bytes);
         checksum.update(to, bytes);
         whole_.update(to, bytes);
+        if (!place && !places.empty()) copy_part(places[i], done, to, bytes);
         done += bytes;
       }
       if (tensor.name != entry_.tensors[i].name || checksum.text() != entry_.tensors[i].checksum)
@@ -60,6 +66,12 @@ class CheckedFile {
   }
 
  private:
+  // What of the bytes from `first` on goes to the destination.
+  static void copy_part(const Destination& to, uint64_t first, const char* data, size_t bytes) {
+    const uint64_t begin = std::max(first, to.begin), end = std::min(first + bytes, to.end);
+    if (begin < end) std::memcpy(to.data + (begin - to.begin), data + (begin - first), end - begin);
+  }
+
   std::string path_;
   const ManifestFile& entry_;
   SafetensorsFile file_;
@@ -165,7 +177,7 @@ void load(const Checkpoint& checkpoint, std::span<const TensorSlot> model,
           std::span<const TensorSlot> optimizer) {
   Manifest manifest = checked_manifest(checkpoint);
   CheckedFile model_file(checkpoint.folder, manifest.files[0]);
-  std::vector<std::byte*> model_places = model_file.match(model);
+  std::vector<Destination> model_places = model_file.match(model);
   if (!optimizer.empty()) {
     CheckedFile optimizer_file(checkpoint.folder, manifest.files[1]);
     optimizer_file.read(optimizer_file.match(optimizer));

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -29,11 +30,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   }
 }
 
-std::vector<std::byte*> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
-                                    const std::string& file) {
+uint64_t TensorSlot::held() const { return std::min(end, tensor_bytes(shape, dtype)) - begin; }
+
+std::vector<Destination> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
+                                     const std::string& file) {
   std::unordered_map<std::string_view, size_t> index;
   for (size_t i = 0; i < header.tensors.size(); ++i) index[header.tensors[i].name] = i;
-  std::vector<std::byte*> places(header.tensors.size());
+  std::vector<Destination> places(header.tensors.size());
   std::vector<bool> wanted(header.tensors.size());
   for (const TensorSlot& slot : slots) {
     auto found = index.find(slot.name);
@@ -46,7 +49,7 @@ std::vector<std::byte*> match_slots(const SafetensorsHeader& header, std::span<c
     if (tensor.dtype != safetensors_name(slot.dtype))
       fail_input("'{}' cannot be loaded: tensor '{}' is {}, expected {}; convert it first", file, slot.name,
                  tensor.dtype, safetensors_name(slot.dtype));
-    places[found->second] = static_cast<std::byte*>(slot.data);
+    places[found->second] = {static_cast<std::byte*>(slot.data), slot.begin, slot.begin + slot.held()};
     wanted[found->second] = true;
   }
   for (size_t i = 0; i < wanted.size(); ++i)
@@ -58,8 +61,8 @@ std::vector<std::byte*> match_slots(const SafetensorsHeader& header, std::span<c
 
 void load_safetensors(const std::filesystem::path& path, std::span<const TensorSlot> slots) {
   SafetensorsFile file(path);
-  std::vector<std::byte*> places = match_slots(file.header(), slots, path.string());
-  for (size_t i = 0; i < places.size(); ++i) file.read(places[i], file.header().tensors[i].bytes());
+  std::vector<Destination> places = match_slots(file.header(), slots, path.string());
+  for (size_t i = 0; i < places.size(); ++i) file.read(places[i].data, file.header().tensors[i].bytes());
 }
 
 }  // namespace plimsoll

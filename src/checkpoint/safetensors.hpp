@@ -29,6 +29,10 @@ struct TensorSlot {
   std::vector<int64_t> shape;
   void* data = nullptr;
   DType dtype = DType::f32;
+  // The bytes of the tensor that are held here, at `data`; all of them unless said.
+  uint64_t begin = 0, end = UINT64_MAX;
+
+  uint64_t held() const;
 };
 
 struct SafetensorsEntry {
@@ -76,8 +80,12 @@ class SafetensorsFile {
 
 // Where each tensor of the header goes; InputError naming the first difference, unless names, shapes and
 // dtypes all match.
-std::vector<std::byte*> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
-                                    const std::string& file);
+struct Destination {
+  std::byte* data = nullptr;
+  uint64_t begin = 0, end = 0;  // of the tensor's bytes, those that go there
+};
+std::vector<Destination> match_slots(const SafetensorsHeader& header, std::span<const TensorSlot> slots,
+                                     const std::string& file);
 // Loads a file that has no manifest: structure is checked, content cannot be.
 void load_safetensors(const std::filesystem::path& path, std::span<const TensorSlot> slots);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -66,7 +67,8 @@ class CheckpointStore::Writer {
   }
 
   void prepare(std::span<const TensorView> model, std::span<const TensorView> optimizer,
-               size_t state_capacity, std::span<std::byte> staging) {
+               size_t state_capacity, std::span<std::byte> staging, TensorSource* source) {
+    source_ = source;
     if (!files_.empty()) fail("[checkpoint] prepare() is called once");
     uint64_t need = staging_bytes(model, optimizer);
     if (!staging.empty() && staging.size() < need)
@@ -101,8 +103,16 @@ class CheckpointStore::Writer {
       return write();
     }
     for (TensorFile& file : files_)
-      for (TensorFile::Piece& piece : file.pieces)
-        std::copy_n(piece.live, piece.bytes, const_cast<std::byte*>(piece.source));
+      for (TensorFile::Piece& piece : file.pieces) {
+        auto* copy = const_cast<std::byte*>(piece.source);
+        const int code = each_part(file, piece, piece.live, [&](const std::byte* data, size_t bytes) {
+          copy = std::copy_n(data, bytes, copy);
+          return 0;
+        });
+        if (code)
+          return report("[checkpoint] {} was not saved: the moments of another rank could not be had",
+                        name.text());
+      }
     busy_ = true;
     changed_.notify_all();
   }
@@ -191,12 +201,33 @@ class CheckpointStore::Writer {
     checksum_.update(file.header.data(), file.header.size());
     for (size_t i = 0; i < file.pieces.size(); ++i) {
       const TensorFile::Piece& piece = file.pieces[i];
-      if (int code = out.write(piece.source, piece.bytes)) return code;
-      checksum_.update(piece.source, piece.bytes);
-      entry.tensors[i].checksum = checksum_of({reinterpret_cast<const char*>(piece.source), piece.bytes});
+      Checksum own;
+      const auto write = [&](const std::byte* data, size_t bytes) {
+        checksum_.update(data, bytes);
+        own.update(data, bytes);
+        return out.write(data, bytes);
+      };
+      // A staged copy is complete.
+      const int code =
+          thread_.joinable() ? write(piece.source, piece.bytes) : each_part(file, piece, piece.source, write);
+      if (code) return code;
+      entry.tensors[i].checksum = own.text();
     }
     entry.checksum = checksum_.text();
     return out.sync_and_close();
+  }
+
+  // Shows `use` the bytes of a tensor, from the source where they come from there; returns the first code that is not 0.
+  template <typename Use>
+  int each_part(const TensorFile& file, const TensorFile::Piece& piece, const std::byte* here, Use&& use) {
+    if (!source_ || &file == &files_.front()) return use(here, piece.bytes);
+    for (size_t done = 0; done < piece.bytes;) {
+      const std::span<const std::byte> part = source_->next();
+      if (part.empty()) return ECONNRESET;
+      if (const int code = use(part.data(), part.size())) return code;
+      done += part.size();
+    }
+    return 0;
   }
 
   static int write_text(const Folder& inside, const char* name, std::string_view text) {
@@ -217,7 +248,8 @@ class CheckpointStore::Writer {
   const std::filesystem::path path_;
   // Touched by whichever thread writes: `busy_` hands them over.
   RunFolder folder_;
-  std::vector<TensorFile> files_;
+  std::vector<TensorFile> files_;  // the model's, then the optimizer's
+  TensorSource* source_ = nullptr;
   Manifest manifest_;
   Checksum checksum_;
   std::vector<char> state_, manifest_text_;
@@ -250,8 +282,8 @@ uint64_t CheckpointStore::staging_bytes(std::span<const TensorView> model,
 }
 
 void CheckpointStore::prepare(std::span<const TensorView> model, std::span<const TensorView> optimizer,
-                              size_t state_capacity, std::span<std::byte> staging) {
-  writer_->prepare(model, optimizer, state_capacity, staging);
+                              size_t state_capacity, std::span<std::byte> staging, TensorSource* source) {
+  writer_->prepare(model, optimizer, state_capacity, staging, source);
 }
 void CheckpointStore::save(uint64_t step, std::string_view state_json, bool is_best) noexcept {
   writer_->save(step, state_json, is_best);

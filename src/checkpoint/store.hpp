@@ -20,6 +20,14 @@
 
 namespace plimsoll {
 
+// Hands over the bytes of the optimizer's tensors where not all of them are in this process: one tensor after the other, in
+// parts of any size that do not reach beyond a tensor.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  virtual std::span<const std::byte> next() noexcept = 0;  // valid until the next call; empty: cannot be had
+};
+
 class CheckpointStore {
  public:
   // Makes the folder when it is missing; InputError when it cannot be written or another process holds it.
@@ -35,9 +43,9 @@ class CheckpointStore {
   static uint64_t staging_bytes(std::span<const TensorView> model, std::span<const TensorView> optimizer);
 
   // Once. The tensors are read at every save(); `staging` may be empty, and save() then returns when all is
-  // durable.
+  // durable. With `source`, the optimizer's tensors are read from there, in the thread that calls save().
   void prepare(std::span<const TensorView> model, std::span<const TensorView> optimizer,
-               size_t state_capacity, std::span<std::byte> staging = {});
+               size_t state_capacity, std::span<std::byte> staging = {}, TensorSource* source = nullptr);
 
   // Writes the tensors as they are now. Waits for the save before it. Never throws, never allocates.
   void save(uint64_t step, std::string_view state_json, bool is_best) noexcept;

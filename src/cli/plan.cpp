@@ -9,6 +9,7 @@
 #include "platform/memory.hpp"
 #include "train/budget.hpp"
 #include "train/describe.hpp"
+#include "train/rank_prediction.hpp"
 #include "train/run_folder.hpp"
 #include "train/runtime.hpp"
 
@@ -17,7 +18,8 @@ namespace {
 
 SettingsSources sources;
 bool as_json = false, sweep = false;
-std::string svg;
+std::string svg, bandwidth, latency;
+int rank_count = 1;
 
 // What the settings come to: the way a line leaves, or the plain one.
 Way way_for(const Settings& settings, int vocab) {
@@ -65,10 +67,46 @@ void print_sweep(const Settings& settings, int vocab) {
   if (!svg.empty()) fmt::print("Drawn in {}\n", svg);
 }
 
+// Of a run on several ranks.
+void print_ranks(const Settings& settings, int vocab) {
+  const Network network{bandwidth.empty() ? 0 : parse_bandwidth(bandwidth),
+                        latency.empty() ? 0 : parse_latency(latency)};
+  const std::vector<RankPrediction> all = predict_ranks(settings, vocab, rank_count, network);
+  const uint64_t overhead = process_overhead(OwnMemory().resident());
+  double slowest = 0;
+  for (const RankPrediction& r : all) slowest = std::max(slowest, r.compute_seconds + r.exchange_seconds);
+  if (as_json) {
+    nlohmann::ordered_json out = {{"ranks", rank_count}, {"predicted_ms_per_step", slowest * 1e3}};
+    for (const RankPrediction& r : all)
+      out["by_rank"].push_back({{"rank", r.rank},
+                                {"plan_bytes", r.plan_bytes},
+                                {"process_bytes", r.plan_bytes + overhead},
+                                {"sent_bytes_per_step", r.sent_bytes},
+                                {"received_bytes_per_step", r.received_bytes},
+                                {"compute_ms", r.compute_seconds * 1e3},
+                                {"exchange_ms", r.exchange_seconds * 1e3}});
+    fmt::print("{}\n", out.dump());
+    return;
+  }
+  fmt::print("{:>6} {:>10} {:>10} {:>10} {:>12} {:>12}\n", "rank", "plan", "process", "sent", "compute",
+             "exchange");
+  for (const RankPrediction& r : all)
+    fmt::print("{:>6} {:>10} {:>10} {:>10} {:>9.2f} ms {:>9.2f} ms\n", r.rank, format_bytes(r.plan_bytes),
+               format_bytes(r.plan_bytes + overhead), format_bytes(r.sent_bytes), r.compute_seconds * 1e3,
+               r.exchange_seconds * 1e3);
+  fmt::print("Predicted {:.2f} ms a step on {} ranks\n", slowest * 1e3, rank_count);
+}
+
 void run() {
   const Settings settings = resolve(sources);
   const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
   const uint64_t overhead = process_overhead(OwnMemory().resident());
+  if (rank_count < 1 || rank_count > 4096) fail_input("--ranks {}: give 1 to 4096", rank_count);
+  if (rank_count == 1 && !(bandwidth.empty() && latency.empty()))
+    fail_input("--bandwidth and --latency are for several ranks; give --ranks N");
+  if (rank_count > 1 && (sweep || !svg.empty() || !settings.memory.empty()))
+    fail_input("--ranks has no sweep, no picture and no memory line; leave those out");
+  if (rank_count > 1) return print_ranks(settings, vocab);
   if (sweep) return print_sweep(settings, vocab);
   Way way = way_for(settings, vocab);
   predict({&way, 1}, settings);
@@ -116,7 +154,8 @@ void run() {
 Command command(
     20, "plan", "show the memory of a run before training: by role, the largest values, a picture",
     "plimsoll plan --baby --data input.txt --svg plan.svg\n  plimsoll plan --gpt2 --memory 3GB\n  plimsoll "
-    "plan --baby --sweep --svg sweep.svg",
+    "plan --baby --sweep --svg sweep.svg\n  plimsoll plan --gpt2 --batch 64 --ranks 64 --bandwidth 10Gbit "
+    "--latency 20us",
     [](Options& options) {
       options.flag("--json", as_json, "print one JSON object");
       options.flag("--sweep", sweep, "print memory against predicted time, to help choose --memory");
@@ -125,6 +164,10 @@ Command command(
               "--svg", svg,
               "draw the plan (time across, offsets up, one rectangle per value), or with --sweep the curve")
           .wants("FILE");
+      options.value("--ranks", rank_count, "predict memory and time of a run on this many ranks");
+      options.value("--bandwidth", bandwidth, "with --ranks: of each rank's network, such as 10Gbit")
+          .wants("RATE");
+      options.value("--latency", latency, "with --ranks: of a message, such as 20us").wants("TIME");
       add_settings(options, sources);
       options.run(run);
     });

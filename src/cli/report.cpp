@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "platform/descriptors.hpp"
 #include "report/compare.hpp"
+#include "report/fleet.hpp"
 #include "report/page.hpp"
 #include "report/run_json.hpp"
 #include "report/text.hpp"
@@ -81,33 +82,58 @@ std::string text_of_two(const std::string& format, const RunData& a, const RunDa
   fail_input("--compare has no form {}; ask for html, md or json", format);
 }
 
-void run(const Arguments& arguments) {
-  if (arguments.files.size() != (arguments.compare ? 2u : 1u))
-    fail_input("give {}; see `plimsoll report --help`",
-               arguments.compare ? "two run files after --compare" : "one run file, or two with --compare");
-  const std::string format = format_of(arguments);
-  if (format == "html" && arguments.out.empty())
-    fail_input("a page needs a file to go to; give -o report.html");
-  if (format == "html" && !report::has_charts())
-    report::page(report::PageMode::file);  // says what is missing
-  const double limit = arguments.limit.empty() ? 0 : double(parse_bytes(arguments.limit));
-  const RunData first = report::read_run_data(record_in(arguments.files[0]), limit);
-  const std::string text =
-      arguments.compare
-          ? text_of_two(format, first, report::read_run_data(record_in(arguments.files[1]), limit))
-          : text_of_one(format, first);
+std::string text_of_many(const std::string& format, const report::Fleet& fleet) {
+  if (format == "html") return report::fleet_page(fleet);
+  if (format == "json") return report::fleet_json(fleet) + "\n";
+  if (format == "md") return report::fleet_markdown(fleet);
+  if (format == "terminal") return report::fleet_terminal(fleet, terminal());
+  fail_input("several runs have no form {}; ask for html, md or json", format);
+}
+
+void hand_over(const Arguments& arguments, const std::string& text, const std::string& sentence) {
   if (arguments.out.empty()) {
     fmt::print("{}", text);
     return;
   }
   write_atomically(arguments.out, text);
-  fmt::print(stderr, "{}\nWritten to {} ({})\n", report::sentence_of(first), arguments.out,
-             format_bytes(text.size()));
+  fmt::print(stderr, "{}\nWritten to {} ({})\n", sentence, arguments.out, format_bytes(text.size()));
+}
+
+void run_many(const Arguments& arguments, double limit) {
+  const std::string format = format_of(arguments);
+  if (format == "html" && arguments.out.empty())
+    fail_input("a page needs a file to go to; give -o report.html");
+  std::vector<std::string> files;
+  for (const std::string& file : arguments.files) files.push_back(record_in(file));
+  const report::Fleet fleet = report::read_fleet(files, limit);
+  if (fleet.unread == fleet.members.size())
+    fail_input("none of {} files is a run: {}", files.size(), fleet.members.front().unread);
+  hand_over(arguments, text_of_many(format, fleet), fleet.sentence);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.files.empty() || (arguments.compare && arguments.files.size() != 2))
+    fail_input("give {}; see `plimsoll report --help`",
+               arguments.compare ? "two run files after --compare" : "one run file or several");
+  const double limit = arguments.limit.empty() ? 0 : double(parse_bytes(arguments.limit));
+  if (!arguments.compare && arguments.files.size() > 1) return run_many(arguments, limit);
+  const std::string format = format_of(arguments);
+  if (format == "html" && arguments.out.empty())
+    fail_input("a page needs a file to go to; give -o report.html");
+  if (format == "html" && !report::has_charts())
+    report::page(report::PageMode::file);  // says what is missing
+  const RunData first = report::read_run_data(record_in(arguments.files[0]), limit);
+  const std::string text =
+      arguments.compare
+          ? text_of_two(format, first, report::read_run_data(record_in(arguments.files[1]), limit))
+          : text_of_one(format, first);
+  hand_over(arguments, text, report::sentence_of(first));
 }
 
 void setup(Options& options) {
   auto arguments = std::make_shared<Arguments>();
-  options.words("run", arguments->files, "run.db, or the folder of a run");
+  options.words("run", arguments->files,
+                "run.db, or the folder of a run; several are shown as one, such as the ranks of a job");
   options
       .value("--out", arguments->out,
              "write to this file; the extension chooses the format: .html, .md, .json, .svg or .csv")
@@ -125,8 +151,9 @@ void setup(Options& options) {
   options.run([arguments] { run(*arguments); });
 }
 
-const Command command(32, "report", "show a run as a page, in the terminal, as Markdown, JSON, SVG or CSV",
-                      "plimsoll report runs/mine/run.db -o report.html", setup);
+const Command command(
+    32, "report", "show a run as a page, in the terminal, as Markdown, JSON, SVG or CSV",
+    "plimsoll report runs/mine/run.db -o report.html\n  plimsoll report job/run-rank*.db -o job.html", setup);
 
 }  // namespace
 }  // namespace plimsoll::cli::report_command

@@ -1,4 +1,5 @@
 // `plimsoll train`: trains a model or resumes a run.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "cli/settings_flags.hpp"
 #include "live/companion.hpp"
 #include "platform/signals.hpp"
+#include "ranks/mpi_communicator.hpp"
 #include "train/guard_json.hpp"
 #include "train/trainer.hpp"
 #include "verdict/judgement.hpp"
@@ -75,6 +77,12 @@ void print_json(const TrainResult& r) {
       {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},
       {"verdict", verdict::to_json({r.verdict, {}})}};
+  for (size_t rank = 0; rank < r.ranks.size(); ++rank)
+    out["ranks"].push_back({{"rank", rank},
+                            {"host", r.ranks[rank].host.data()},
+                            {"plan_bytes", r.ranks[rank].plan_bytes},
+                            {"rss_after_warmup_bytes", r.ranks[rank].rss_after_warmup},
+                            {"peak_rss_bytes", r.ranks[rank].rss_peak}});
   fmt::print("{}\n", out.dump());
 }
 
@@ -115,6 +123,13 @@ void print_text(const TrainResult& r) {
                r.allocations_after_warmup
                    ? fmt::format("; {} allocations after warm-up", format_count(*r.allocations_after_warmup))
                    : "");
+  if (!r.ranks.empty()) {
+    const auto most = std::max_element(r.ranks.begin(), r.ranks.end(),
+                                       [](const auto& a, const auto& b) { return a.rss_peak < b.rss_peak; });
+    fmt::print("Of {} ranks, rank {} on {} had the highest peak: {} with a plan of {}\n", r.ranks.size(),
+               most - r.ranks.begin(), most->host.data(), format_bytes(most->rss_peak),
+               format_bytes(most->plan_bytes));
+  }
   fmt::print("{}\n", r.verdict.sentence);
   const char* how = r.end == TrainResult::End::interrupted ? "Interrupted"
                     : r.end == TrainResult::End::stopped   ? "Stopped by the guard"
@@ -128,13 +143,27 @@ void print_text(const TrainResult& r) {
     fmt::print("Saved in {}; try: plimsoll sample {}\n", r.folder, r.folder);
 }
 
+void print(const TrainResult& r) {
+  if (r.nothing_to_do) return print_nothing_to_do(r);
+  as_json ? print_json(r) : print_text(r);
+}
+
 void run() {
   const LeaveAtOnce until_there_is_something_to_save("interrupted; there was nothing to save");
+  const ranks::Launch launch = ranks::read_launch();
+  const std::unique_ptr<ranks::Communicator> communicator = ranks::open_communicator(launch);
+  const ranks::Team team(communicator.get());
   Start start = find_start(sources);
-  live::Companion server(serve);  // before anything large is mapped or a thread begun
-  const TrainResult result = train(std::move(start), as_json, &server);
-  if (result.nothing_to_do) return print_nothing_to_do(result);
-  as_json ? print_json(result) : print_text(result);
+  start.state.settings.standing = {team.rank(), team.size(), team.alone() ? 1 : launch.local_size};
+  if (communicator)
+    communicator->set_advice(fmt::format(
+        "; earlier checkpoints are intact, continue on any number of ranks with: plimsoll train --resume {}",
+        start.folder.string()));
+  // Before anything large is mapped.
+  live::Companion server(team.first() ? serve : live::ServeOptions());
+  const TrainResult result = train(std::move(start), as_json, &server, team);
+  if (team.first()) print(result);
+  if (communicator) communicator->finish();
   if (result.end == TrainResult::End::interrupted) exit_code = int(Exit::interrupted);
   if (result.end == TrainResult::End::stopped) exit_code = int(Exit::guarded);
   if (result.end == TrainResult::End::diverged) exit_code = int(Exit::failed);

@@ -4,6 +4,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/serve_flags.hpp"
+#include "ranks/launch.hpp"
 
 namespace plimsoll::cli {
 
@@ -23,7 +24,10 @@ std::shared_ptr<WatchText> add_watch_flags(Options& flags) {
       .one_of({"tree", "command"});
   flags.value("--socket", options.socket, "with --pid: make the socket for the program's steps at this path")
       .wants("PATH");
-  flags.value("--out", options.out, "record into this run file").wants("FILE");
+  flags
+      .value("--out", options.out,
+             "record into this run file; under mpirun, srun or torchrun, FILE-rankN for each rank")
+      .wants("FILE");
   flags.value("--limit", text->limit, "memory limit, such as 8GB or 80% (default: the effective limit)")
       .wants("SIZE");
   flags.flag("--fail-on-leak", options.fail_on_leak, "exit with 10 if there is a leak");
@@ -63,6 +67,7 @@ void run_watch(WatchText& text) {
     fail_input("--socket is for --pid: a launched program finds its socket in PLIMSOLL_SOCKET");
   options.until_command = text.until == "command";
   options.steps = !text.no_steps;
+  options.out = ranks::file_of_rank(options.out, ranks::read_launch());
   if (!text.rate.empty()) options.profile.rate = parse_sampling_rate(text.rate);
   exit_code = watch::watch_tree(options);
 }

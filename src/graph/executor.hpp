@@ -47,9 +47,10 @@ class Executor {
 
   // Runs the list once: before each micro-batch `fill(micro, leaf)` writes the leaf's input, one call at a time. Where
   // it returns false, or `interrupt` true within the loop, or a value could not be fetched, the run is abandoned and this
-  // returns false: parameters and moments, which only the nodes after the loop change, are as before.
+  // returns false: parameters and moments, which only the nodes after the loop change, are as before. `leave` is asked
+  // once, after the loop: whether to abandon the run even so.
   template <typename Fill>
-  bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}) {
+  bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}, Interrupt leave = {}) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
     for (int micro = bound.leaves.first; micro < bound.repeats; micro += bound.leaves.all, ++now.round) {
       const int leaves = std::min(bound.leaves.count, bound.repeats - micro);
@@ -69,6 +70,7 @@ class Executor {
         if (!fetched(ended) || !ended) return false;
       }
     }
+    if (leave()) return false;
     now.micro = now.round = 0;  // updates inside the backward pass leave some of it here
     replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
     return true;

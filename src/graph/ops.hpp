@@ -73,14 +73,17 @@ OpPointer spread_rows();
 OpPointer loss_sum(float scale, bool weighted = false);
 
 // gradients... -> partial sums of squares; then the clip's factor and the norm
+// Elements of a partial sum: fixed, so that the norm depends on neither threads nor ranks.
+constexpr int64_t square_block = 1 << 16;
 OpPointer sum_squares();
 OpPointer clip(float limit);  // partials [p] -> factor and norm [2]
 struct AdamWOptions {
   float beta1 = .9f, beta2 = .999f, epsilon = 1e-8f, weight_decay = 0;
   bool eight_bit = false;  // moments are u8 codes with a scale for each block (kernels/optimizer.hpp)
 };
-// gradient [n], factor [2]? -> parameter, m, v, and with eight bits the scales of m and of v (updated in place)
-OpPointer adamw(AdamWOptions options, bool clipped);
+// gradient [n], factor [2]? -> parameter, m, v, and with eight bits the scales of m and of v (updated in place). Where they
+// are a part of a parameter, it begins at element `first`, a multiple of the block of the scales.
+OpPointer adamw(AdamWOptions options, bool clipped, int64_t first = 0);
 
 // What the leaves of the loop hand on, added up along their tree, as far as they are of this list, into the copy of each
 // node's first leaf: the first node after the loop, with the same values as inputs and outputs.

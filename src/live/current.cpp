@@ -54,7 +54,11 @@ Current::Current(RunReader::Run run, const Configuration& configuration, double 
                        number_of(configuration, "context")),
       line_(line_of(configuration, machine_bytes)),
       guard_level_(run_.kind == "guard" ? 0 : -1),
-      online_({.limit_bytes = double(line_), .patience_seconds = verdict::usual_patience}) {}
+      online_({.limit_bytes = double(line_), .patience_seconds = verdict::usual_patience}) {
+  for (const char* key : {"job", "rank", "node"})
+    for (const auto& [name, value] : configuration)
+      if (name == key) rank_labels_.emplace_back(name, value);
+}
 
 int64_t Current::bytes() const { return footprint(memory_); }
 int64_t Current::limit_bytes() const { return memory_.limit > 0 ? memory_.limit : line_; }

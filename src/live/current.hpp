@@ -31,6 +31,8 @@ class Current {
   void take(const RunTail::News& news);
 
   const RunReader::Run& run() const { return run_; }
+  // Of one rank of many: job, rank and node, as far as they are known.
+  const Configuration& rank_labels() const { return rank_labels_; }
   double time() const { return time_; }
   bool ended() const { return ended_; }  // the final verdict is in
   const RunReader::Memory& memory() const { return memory_; }
@@ -53,6 +55,7 @@ class Current {
   void read_final(const RunReader::Verdict& recorded);
 
   RunReader::Run run_;
+  Configuration rank_labels_;
   double session_;
   int64_t plan_bytes_ = 0, iterations_ = 0, tokens_per_step_ = 0, line_ = 0;
   double time_ = 0;

@@ -12,13 +12,17 @@ namespace {
 
 class Page {
  public:
+  // Labels that every value has.
+  explicit Page(std::string common) : common_(std::move(common)) {}
   void family(std::string_view name, const char* type, std::string_view help) {
     name_ = name;
     text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
   }
   void value(double value, std::string_view labels = {}) {
-    text_ += labels.empty() ? fmt::format("{} {}\n", name_, number(value))
-                            : fmt::format("{}{{{}}} {}\n", name_, labels, number(value));
+    const char* comma = labels.empty() || common_.empty() ? "" : ",";
+    text_ += labels.empty() && common_.empty()
+                 ? fmt::format("{} {}\n", name_, number(value))
+                 : fmt::format("{}{{{}{}{}}} {}\n", name_, common_, comma, labels, number(value));
   }
   // A family of one value, left out where it is not known.
   void gauge(std::string_view name, std::string_view help, double known) {
@@ -41,6 +45,7 @@ class Page {
     family(name, type, help);
     value(known);
   }
+  const std::string common_;
   std::string_view name_;
   std::string text_;
 };
@@ -71,8 +76,7 @@ void add_processes(Page& page, const Current& current) {
     }
     if (processes.size() > labelled_processes) page.value(double(rest), R"(pid="",name="other",role="")");
   };
-  add("plimsoll_process_pss_bytes", "PSS of a process, plus swap.",
-      &CurrentProcess::bytes);
+  add("plimsoll_process_pss_bytes", "PSS of a process, plus swap.", &CurrentProcess::bytes);
   add("plimsoll_process_rss_bytes", "Resident memory of a process.", &CurrentProcess::rss);
 }
 
@@ -143,7 +147,10 @@ std::string label(std::string_view value) {
 }
 
 std::string metrics_text(const Current& current) {
-  Page page;
+  std::string common;
+  for (const auto& [key, value] : current.rank_labels())
+    common += fmt::format("{}{}=\"{}\"", common.empty() ? "" : ",", key, label(value));
+  Page page(std::move(common));
   page.family("plimsoll_run_info", "gauge", "Kind, start time and version of the run.");
   page.value(1, fmt::format("kind=\"{}\",started=\"{}\",version=\"{}\"", label(current.run().kind),
                             label(current.run().started), label(current.run().version)));

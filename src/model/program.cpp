@@ -45,55 +45,79 @@ std::function<bool(ValueId)> recomputed(const ProgramOptions& options, const Mod
   return [again](ValueId id) { return size_t(id) < again.size() && again[size_t(id)]; };
 }
 
-// Adds up what the leaves hand on.
-void record_reduction(Program& program, const ProgramOptions& options, List& list) {
+// Adds up what the leaves hand on, those of other ranks included.
+void record_reduction(Program& program, const ProgramOptions& options, const ranks::ExchangePointer& exchange,
+                      List& list) {
   std::vector<ValueId> handed = program.gradients;
   handed.push_back(program.loss);
   if (options.weighted) handed.push_back(program.cross_entropy);
-  list.emit_into(options.reduction ? options.reduction : ops::reduce_lanes(), handed, handed, "reduction");
+  if (list.leaves().count > 1) list.emit_into(ops::reduce_lanes(), handed, handed, "reduction");
+  if (options.ranks == 1) return;
+  std::vector<ValueId> out = handed;
+  out.push_back(
+      program.graph->value("exchange", ranks::reduction_buffer(*exchange), Role::scratch, Keep::touched));
+  list.emit_into(ranks::reduce_to_owners(exchange, program.gradients.size()), handed, out, "exchange");
 }
 
-// The factor that keeps the global norm of the gradient within options.clip.
-void record_clip(Program& program, const ProgramOptions& options, List& list) {
+// The part of a value that belongs to a piece of a parameter; the value itself where that is all of it.
+ValueId part_of(Graph& graph, ValueId id, const ranks::Piece& piece) {
+  if (piece.elements() == graph[id].type.elements()) return id;
+  return graph.view(id, piece.begin, {{piece.elements()}},
+                    fmt::format("{}[{}..]", graph[id].name, piece.begin));
+}
+
+// The factor that keeps the global norm of the gradient within options.clip. Every rank sums the squares of its own pieces.
+void record_clip(Program& program, const ProgramOptions& options, const ranks::ExchangePointer& exchange,
+                 List& list) {
+  static_assert(ranks::shard_block == ops::square_block);
   Graph& graph = *program.graph;
   int64_t blocks = 0;
-  std::vector<int64_t> counts;
+  std::vector<int64_t> first;  // row of each gradient
   for (ValueId gradient : program.gradients) {
-    counts.push_back(ops::sum_squares()->infer(std::array{graph[gradient].type})[0].shape[0]);
-    blocks += counts.back();
+    first.push_back(blocks);
+    blocks += ops::sum_squares()->infer(std::array{graph[gradient].type})[0].shape[0];
   }
   const ValueId partials = graph.value("squares", {{blocks, 2}}, Role::scratch);
-  int64_t at = 0;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    const ValueId part = graph.view(partials, 2 * at, {{counts[i], 2}}, fmt::format("squares.{}", i));
-    list.emit_into(ops::sum_squares(), {program.gradients[i]}, {part},
-                   "norm." + graph[program.trained[i].id].name);
-    at += counts[i];
+  for (const ranks::Piece& piece : exchange->own()) {
+    const ValueId gradient = part_of(graph, program.gradients[piece.parameter], piece);
+    const int64_t rows = ops::sum_squares()->infer(std::array{graph[gradient].type})[0].shape[0];
+    const ValueId part = graph.view(partials, 2 * (first[piece.parameter] + piece.begin / ops::square_block),
+                                    {{rows, 2}}, fmt::format("squares.{}", piece.parameter));
+    list.emit_into(ops::sum_squares(), {gradient}, {part},
+                   "norm." + graph[program.trained[piece.parameter].id].name);
   }
+  if (options.ranks > 1)
+    list.emit_into(ranks::share_partials(exchange), {partials}, {partials}, "squares.shared");
   program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
   list.emit_into(ops::clip(options.clip), {partials}, {program.clip}, "clip");
 }
 
-// One optimiser step over every trained parameter.
-void record_update(Program& program, const ProgramOptions& options, List& list) {
+// One optimiser step over every trained parameter, each rank for its own pieces.
+void record_update(Program& program, const ProgramOptions& options, const ranks::ExchangePointer& exchange,
+                   List& list) {
   Graph& graph = *program.graph;
-  for (size_t i = 0; i < program.gradients.size(); ++i) {
-    const Parameter& parameter = program.trained[i];
-    const Value value = graph[parameter.id];
+  for (const ranks::Piece& piece : exchange->own()) {
+    const Parameter& parameter = program.trained[piece.parameter];
+    const ValueId target = part_of(graph, parameter.id, piece);
+    const std::string name = graph[target].name;
     ops::AdamWOptions adamw = options.adamw;
     if (!parameter.decays()) adamw.weight_decay = 0;
-    std::vector<ValueId> in = {program.gradients[i]}, out = {parameter.id};
+    std::vector<ValueId> in = {part_of(graph, program.gradients[piece.parameter], piece)}, out = {target};
     if (options.clip > 0) in.push_back(program.clip);
-    const auto update = ops::adamw(adamw, options.clip > 0);
-    const std::vector<Type> types = update->infer(std::array{value.type});
+    const auto update = ops::adamw(adamw, options.clip > 0, piece.begin);
+    const std::vector<Type> types = update->infer(std::array{graph[target].type});
     constexpr const char* suffixes[] = {"", ".m", ".v", ".m_scale", ".v_scale"};
     for (size_t k = 1; k < types.size(); ++k)
-      out.push_back(graph.value(value.name + suffixes[k], types[k], Role::optimizer, Keep::forever));
+      out.push_back(graph.value(name + suffixes[k], types[k], Role::optimizer, Keep::forever));
     program.first_moment.push_back(out[1]);
     program.second_moment.push_back(out[2]);
     program.moment_scales.insert(program.moment_scales.end(), out.begin() + 3, out.end());
-    list.emit_into(update, in, out, "adamw." + value.name);
+    list.emit_into(update, in, out, "adamw." + name);
   }
+  if (options.ranks == 1) return;
+  std::vector<ValueId> parameters;
+  for (const Parameter& parameter : program.trained) parameters.push_back(parameter.id);
+  list.emit_into(ranks::share_parameters(exchange), parameters, parameters, "parameters.shared");
 }
 
 void record_training(Program& program, const ProgramOptions& options) {
@@ -142,11 +166,15 @@ void record_training(Program& program, const ProgramOptions& options) {
 
   for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
-  const bool reduced = options.reduction || list.leaves().count > 1;
-  if (reduced) record_reduction(program, options, list);
-  if (options.clip > 0) record_clip(program, options, list);
-  record_update(program, options, list);
-  const bool at_once = options.accumulate == 1 && !reduced && options.clip <= 0;
+  std::vector<int64_t> elements;
+  for (const Parameter& parameter : program.trained) elements.push_back(graph[parameter.id].type.elements());
+  program.shards = ranks::make_shards(elements, options.ranks);
+  const auto exchange = std::make_shared<ranks::Exchange>(
+      ranks::Exchange{options.team, options.rank, options.ranks, list.leaves().all, program.shards});
+  record_reduction(program, options, exchange, list);
+  if (options.clip > 0) record_clip(program, options, exchange, list);
+  record_update(program, options, exchange, list);
+  const bool at_once = options.accumulate == 1 && options.ranks == 1 && options.clip <= 0;
   if (options.early_updates && at_once && !options.keep_gradients && fetched_bytes(list) == 0)
     update_early(list, list.loop_end, options.joined_from);
 }

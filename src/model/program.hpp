@@ -8,6 +8,7 @@
 #include "graph/ops.hpp"
 #include "model/model.hpp"
 #include "model/recompute.hpp"
+#include "ranks/exchange.hpp"
 
 namespace plimsoll {
 
@@ -38,17 +39,19 @@ struct ProgramOptions {
   bool keep_gradients = false;      // parameters' gradients can be read after the step; may cost their bytes
   int64_t evaluate_batch = 0;       // sequences of an evaluation pass; 0: no evaluation list
   bool logits = false;              // a list that makes the logits of one window
-  // Adds up what the loop hands on, before anything reads it: gradients and losses are its inputs and its outputs. None:
-  // ops::reduce_lanes() where there are lanes. Another one may add over machines as well.
-  ops::OpPointer reduction = nullptr;
+  // Where this process is one of several ranks that make the step together: which one, and how they talk. Without a
+  // communicator the program can be planned only.
+  int rank = 0, ranks = 1;
+  ranks::Team team = {};
 };
 
 struct Program {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Model> model;
   std::vector<Parameter> trained;                    // those of the model that are not frozen
-  std::vector<ValueId> first_moment, second_moment;  // as `trained`
-  std::vector<ValueId> moment_scales;                // two for each of `trained` where moments have 8 bits
+  std::vector<ranks::Shard> shards;                  // by rank, of `trained`; empty where nothing trains
+  std::vector<ValueId> first_moment, second_moment;  // as the pieces of the own shard
+  std::vector<ValueId> moment_scales;                // two for each of them where moments have 8 bits
   int train = -1, evaluate = -1, generate = -1, window = -1;    // list numbers
   ValueId tokens = no_value, loss = no_value, clip = no_value;  // train: [B, T+1], [1], [2]: factor, norm
   ValueId weights = no_value, cross_entropy = no_value;  // train, weighted: [B T]; [1], the loss without them

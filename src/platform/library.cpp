@@ -4,7 +4,8 @@
 
 namespace plimsoll::platform {
 
-Library::Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
+Library::Library(const char* name, Symbols symbols)
+    : handle_(dlopen(name, RTLD_NOW | (symbols == Symbols::own ? RTLD_LOCAL : RTLD_GLOBAL))) {}
 
 Library::~Library() {
   if (handle_) dlclose(handle_);

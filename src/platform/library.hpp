@@ -5,7 +5,9 @@ namespace plimsoll::platform {
 
 class Library {
  public:
-  explicit Library(const char* name);
+  // Whether libraries opened later find its symbols.
+  enum class Symbols { own, everywhere };
+  explicit Library(const char* name, Symbols symbols = Symbols::own);
   ~Library();
   Library(Library&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
   Library& operator=(Library&&) = delete;

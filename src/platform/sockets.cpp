@@ -1,7 +1,10 @@
 #include "platform/sockets.hpp"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -76,6 +79,39 @@ ListeningSocket listen_on(const std::string& address, uint16_t port) {
   return {.descriptor = descriptor,
           .port = ntohs(v6 ? reinterpret_cast<sockaddr_in6&>(storage).sin6_port
                            : reinterpret_cast<sockaddr_in&>(storage).sin_port)};
+}
+
+int connect_to(const std::string& address, uint16_t port, double seconds) {
+  sockaddr_storage storage;
+  const socklen_t length = fill(address, port, storage);
+  const int descriptor = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -1;
+  int error = connect(descriptor, reinterpret_cast<sockaddr*>(&storage), length) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd waiting{descriptor, POLLOUT, 0};
+    socklen_t size = sizeof error;
+    if (poll(&waiting, 1, int(seconds * 1000)) != 1 ||
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+      error = ETIMEDOUT;
+  }
+  if (error == 0) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> found, loopback;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return {"127.0.0.1"};
+  for (const ifaddrs* one = all; one; one = one->ifa_next) {
+    if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET || !(one->ifa_flags & IFF_UP)) continue;
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text, sizeof text);
+    (one->ifa_flags & IFF_LOOPBACK ? loopback : found).push_back(text);
+  }
+  freeifaddrs(all);
+  found.insert(found.end(), loopback.begin(), loopback.end());
+  return found;
 }
 
 Accepted accept_connection(int listening) {

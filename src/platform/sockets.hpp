@@ -22,6 +22,11 @@ struct ListeningSocket {
 // Port 0: a free one.
 ListeningSocket listen_on(const std::string& address, uint16_t port);
 
+// Connects to a numeric address; -1 where nobody answers within the time.
+int connect_to(const std::string& address, uint16_t port, double seconds);
+// The IPv4 addresses of this machine by which others may reach it, the loopback last.
+std::vector<std::string> own_addresses();
+
 struct Accepted {
   int descriptor = -1;              // -1: nobody is waiting
   bool out_of_descriptors = false;  // somebody is, but this process may open no more files

@@ -139,6 +139,15 @@ uint64_t heap_of(const Graph& graph, const Settings& settings, const Way& way) {
          (way.stream ? uint64_t(2) << 20 : 0);
 }
 
+// Micro-batches of a step that are this list's.
+int own_repeats(const List& list) {
+  const LeafRange leaves = list.leaves();
+  int count = 0;
+  for (int micro = leaves.first; micro < list.repeats; micro += leaves.all)
+    count += std::min(leaves.count, list.repeats - micro);
+  return count;
+}
+
 // A way with its bytes and seconds filled in.
 Way planned(Way way, const Settings& settings, int vocab, int threads, Effort effort) {
   const Speed& speed = table_speed(settings.isa);
@@ -153,12 +162,12 @@ Way planned(Way way, const Settings& settings, int vocab, int threads, Effort ef
     for (ValueId id : node.in) in.push_back(graph[id].type);
     for (ValueId id : node.out) out.push_back(graph[id].type);
     seconds +=
-        node.op->work(in, out) / rate_of(*node.op, out, speed) * (n < list.loop_end ? list.repeats : 1);
+        node.op->work(in, out) / rate_of(*node.op, out, speed) * (n < list.loop_end ? own_repeats(list) : 1);
   }
   // Threads that meet at every node wait for each other at every node.
   way.seconds = seconds / threads / (way.lanes > 1 ? 0.97 : 0.93);
   way.heap_bytes = heap_of(graph, settings, way);
-  way.read_bytes = fetched_bytes(list) * uint64_t(list.repeats);
+  way.read_bytes = fetched_bytes(list) * uint64_t(own_repeats(list));
   way.seconds = std::max(way.seconds, double(way.read_bytes) / usual_disk);
   return way;
 }
@@ -228,9 +237,12 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
   for (int micro : divisors(settings.batch)) {
     if (micro > stated.micro_batch) continue;
     const int repeats = settings.accumulate * settings.batch / micro;
-    const int several = settings.leaves > 0
-                            ? lanes_for(std::min(settings.leaves, repeats), threads)
-                            : fast_lanes(repeats, trained_count(model_spec(settings, vocab)), threads);
+    const auto& [rank, ranks, on_node] = settings.standing;
+    if (repeats < ranks && micro > 1) continue;
+    const int several =
+        settings.leaves > 0
+            ? lanes_for(leaves_of(rank, ranks, std::min(settings.leaves, repeats)).count, threads)
+            : fast_lanes(repeats / ranks, trained_count(model_spec(settings, vocab)), threads);
     for (const RecomputeChoice& recompute : recomputes)
       for (int rows : {0, 64, 8}) {
         if (rows && (tokens <= rows || vocab < settings.dim)) continue;  // logits are no burden

@@ -1,9 +1,11 @@
-// The checkpoints of a run: what is saved, whether it may be saved, and which one is the best so far.
+// The checkpoints of a run: what is saved, whether it may be saved, and which one is the best so far. Ranks save together:
+// each of them makes the same calls, and rank 0 writes.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "checkpoint/store.hpp"
+#include "train/moment_stream.hpp"
 #include "train/observer.hpp"
 #include "train/prepare.hpp"
 
@@ -18,14 +20,16 @@ class Checkpoints final : public Observer {
   // handed over already.
   bool save(uint64_t iteration);
   // Returns when nothing is being written.
-  void wait() { store_.wait(); }
+  void wait() {
+    if (store_) store_->wait();
+  }
   // Waits until what was handed over is written. Where the checkpoint of `iteration` is not durable, Error; what else
   // went wrong on the way is a warning.
   void settle(uint64_t iteration);
   // As settle, without asking for a checkpoint.
   void settle();
-  // The newest step that is durable.
-  std::optional<uint64_t> last_step() const { return store_.last_step(); }
+  // The newest step that is durable, as rank 0 knows it.
+  std::optional<uint64_t> last_step() const { return store_ ? store_->last_step() : std::nullopt; }
 
   void evaluated(const Evaluated& evaluated) override;
 
@@ -34,9 +38,11 @@ class Checkpoints final : public Observer {
   void report_error(std::string_view consequence);
 
   Observer& tell_;
+  const ranks::Team team_;
   const std::vector<TensorSlot> model_, optimizer_;
   StateText state_;
-  CheckpointStore store_;
+  std::optional<CheckpointStore> store_;  // of rank 0
+  MomentStream moments_;
   double best_loss_;
   uint64_t best_step_;
   std::optional<uint64_t> handed_over_;

@@ -6,27 +6,47 @@
 
 namespace plimsoll {
 
-EvaluationPass::EvaluationPass(const Evaluation& windows, std::span<float> scratch)
+EvaluationPass::EvaluationPass(const Evaluation& windows, std::span<float> scratch, const ranks::Team& team,
+                               std::span<float> received)
     : windows_(windows),
       scratch_(scratch),
+      received_(received),
+      team_(team),
       samples_(scratch.empty() ? nullptr : windows.corpus().samples()),
       // If all samples have the same value, none is above the mean, however the mean is rounded.
       bar_(samples_ ? samples_->mean_distrust() * (1 + 1e-6) : 0) {}
 
-// Row r of the pass's next windows.
-void EvaluationPass::fill(Runtime& runtime, int64_t r) const {
+// A window into a row of the list's input.
+void EvaluationPass::fill(Runtime& runtime, uint64_t window, int64_t r) const {
   const Program& program = runtime.program();
   Executor& executor = runtime.executor();
   const auto length = static_cast<size_t>(runtime.graph()[program.evaluate_tokens].type.shape[1]);
   const auto row = [&](ValueId value, size_t width) {
     return std::span(executor.tokens(value) + static_cast<size_t>(r) * width, width);
   };
-  const uint64_t window = next_ + static_cast<uint64_t>(r);
   if (windows_.corpus().packed())
     windows_.fill(window, {row(program.evaluate_tokens, length), row(program.evaluate_targets, length - 1),
                            row(program.evaluate_positions, length - 1)});
   else
     windows_.fill(window, row(program.evaluate_tokens, length));
+}
+
+// The losses of `count` windows from `first` on, T a window.
+void EvaluationPass::add(uint64_t first, int64_t count, int64_t T, const float* losses) {
+  const bool packed = windows_.corpus().packed();
+  for (int64_t r = 0; r < count; ++r) {
+    const uint64_t window = first + static_cast<uint64_t>(r);
+    // Packed, what does not count has a loss of 0.
+    const int64_t targets = packed ? T : windows_.counted(window);
+    for (int64_t t = 0; t < targets; ++t) sums_.all += losses[r * T + t];
+    if (!samples_) continue;
+    windows_.distrust(window, scratch_);
+    for (int64_t t = 0; t < targets; ++t) {
+      GroupLoss& group = scratch_[static_cast<size_t>(t)] > bar_ ? sums_.high : sums_.low;
+      group.loss += losses[r * T + t];
+      ++group.targets;
+    }
+  }
 }
 
 bool EvaluationPass::advance(Runtime& runtime, Interrupt interrupt) {
@@ -35,31 +55,35 @@ bool EvaluationPass::advance(Runtime& runtime, Interrupt interrupt) {
   const int64_t rows = shape[0], length = shape[1], T = length - 1;
   int32_t* tokens = runtime.executor().tokens(program.evaluate_tokens);
   const float* losses = runtime.executor().data(program.evaluate_losses);
-  const bool packed = windows_.corpus().packed();
+  // Every rank takes `rows` windows in its turn.
+  const auto first_of = [&](int rank) {
+    return std::min(windows_.windows(), next_ + static_cast<uint64_t>(rank) * static_cast<uint64_t>(rows));
+  };
+  const auto count_of = [&](int rank) { return static_cast<int64_t>(first_of(rank + 1) - first_of(rank)); };
+  const int own = team_.rank();
   while (next_ < windows_.windows()) {
-    const auto count =
-        static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(rows), windows_.windows() - next_));
     std::fill_n(tokens, rows * length, 0);
-    for (int64_t r = 0; r < count; ++r) fill(runtime, r);
-    if (interrupt() || !runtime.executor().run(program.evaluate, Moment{}, interrupt)) return false;
-    for (int64_t r = 0; r < count; ++r, ++next_) {
-      // Packed, what does not count has a loss of 0.
-      const int64_t targets = packed ? T : windows_.counted(next_);
-      for (int64_t t = 0; t < targets; ++t) sum_ += losses[r * T + t];
-      if (!samples_) continue;
-      windows_.distrust(next_, scratch_);
-      for (int64_t t = 0; t < targets; ++t) {
-        GroupLoss& group = scratch_[static_cast<size_t>(t)] > bar_ ? high_ : low_;
-        group.loss += losses[r * T + t];
-        ++group.targets;
-      }
+    for (int64_t r = 0; r < count_of(own); ++r) fill(runtime, first_of(own) + static_cast<uint64_t>(r), r);
+    const bool left =
+        interrupt() || (count_of(own) > 0 && !runtime.executor().run(program.evaluate, Moment{}, interrupt));
+    if (team_.any(left)) return false;
+    if (own == 0) add(first_of(0), count_of(0), T, losses);
+    const auto bytes = [&](int rank) { return static_cast<size_t>(count_of(rank) * T) * sizeof(float); };
+    ranks::Communicator* between = team_.communicator();
+    for (int rank = 1; own == 0 && rank < team_.size() && count_of(rank) > 0; ++rank) {
+      between->wait(between->receive(rank, received_.data(), bytes(rank)));
+      add(first_of(rank), count_of(rank), T, received_.data());
     }
+    if (own > 0 && count_of(own) > 0) between->wait(between->send(0, losses, bytes(own)));
+    next_ = first_of(team_.size());
   }
+  team_.share(&sums_, sizeof sums_);
   return true;
 }
 
 ValidationLoss EvaluationPass::result() const {
-  ValidationLoss result{sum_ / static_cast<double>(windows_.targets()), samples_ != nullptr, high_, low_};
+  ValidationLoss result{sums_.all / static_cast<double>(windows_.targets()), samples_ != nullptr, sums_.high,
+                        sums_.low};
   for (GroupLoss* group : {&result.high, &result.low}) group->loss /= static_cast<double>(group->targets);
   return result;
 }

@@ -21,27 +21,35 @@ struct ValidationLoss {
   bool two_groups() const { return high.targets > 0 && low.targets > 0; }
 };
 
-// One pass over the windows, which can be left and gone on with. Allocates nothing.
+// One pass over the windows, which can be left and gone on with. Allocates nothing. Ranks divide the windows; rank 0 adds
+// all losses in the order of the windows, so that the sum has the same bits for any number of ranks.
 class EvaluationPass {
  public:
-  // With `scratch` for as many numbers as a window has targets, the losses of samples are also given by group.
-  explicit EvaluationPass(const Evaluation& windows, std::span<float> scratch = {});
+  // With `scratch` for as many numbers as a window has targets, the losses of samples are also given by group. Rank 0 of
+  // several needs `received` for as many numbers as an evaluation pass has targets.
+  explicit EvaluationPass(const Evaluation& windows, std::span<float> scratch = {},
+                          const ranks::Team& team = {}, std::span<float> received = {});
 
-  // Goes on to the end; false where `interrupt` asked to leave. The runtime may be shifted before the next call.
+  // Goes on to the end; false where `interrupt` asked to leave, on any rank. The runtime may be shifted before the next
+  // call.
   bool advance(Runtime& runtime, Interrupt interrupt = {});
   // Once advance() has returned true.
   ValidationLoss result() const;
 
  private:
-  void fill(Runtime& runtime, int64_t r) const;
+  void fill(Runtime& runtime, uint64_t window, int64_t row) const;
+  void add(uint64_t first, int64_t count, int64_t T, const float* losses);
 
   const Evaluation windows_;
-  std::span<float> scratch_;
+  std::span<float> scratch_, received_;
+  const ranks::Team team_;
   const SampleCorpus* samples_;
   double bar_ = 0;  // of distrust: above it provenance is high
   uint64_t next_ = 0;
-  double sum_ = 0;
-  GroupLoss high_, low_;  // sums so far
+  struct Sums {
+    double all = 0;
+    GroupLoss high, low;
+  } sums_;
 };
 ValidationLoss evaluate(Runtime& runtime, const Evaluation& windows, std::span<float> scratch = {});
 

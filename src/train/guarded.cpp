@@ -110,10 +110,21 @@ GuardAction Guarded::begin(Kind kind, std::string_view reason) const {
   return action;
 }
 
+Guarded::Agreed Guarded::agree(std::optional<Level> level) {
+  const auto own = uint64_t(parts_.team.rank());
+  const uint64_t highest = parts_.team.max((level ? uint64_t(*level) + 1 : 0) << 32 | own);
+  if (highest >> 32 == 0) return {};
+  if ((highest & 0xffffffff) == own) return {level, last_.reason()};
+  const auto end = fmt::format_to_n(other_rank_.data(), other_rank_.size(), "rank {} is short of memory",
+                                    highest & 0xffffffff);
+  return {Level((highest >> 32) - 1), {other_rank_.data(), std::min(end.size, other_rank_.size())}};
+}
+
 Guarded::Then Guarded::act(uint64_t iterations_done) {
   iteration_ = iterations_done;
-  const std::optional<Level> due = std::exchange(due_, std::nullopt);
-  const bool asked = std::exchange(asked_, false);
+  const auto [due, reason] = agree(std::exchange(due_, std::nullopt));
+  const bool asked = parts_.team.any(std::exchange(asked_, false));
+  const bool grows = parts_.team.any(std::exchange(may_grow_, false));
   if (std::exchange(eased_, false) && last_.used < last_.lines.shrink)
     log_.add(begin(Kind::eased, last_.reason()));
   if (asked) {
@@ -121,17 +132,17 @@ Guarded::Then Guarded::act(uint64_t iterations_done) {
     shrink("requested by the outer guard");
     outside_.shrunk(before - parts_.runtime.plan().total);
   }
-  if (due == Level::warn) log_.add(begin(Kind::warn, last_.reason()));
-  if (due == Level::shrink) shrink(last_.reason());
+  if (due == Level::warn) log_.add(begin(Kind::warn, reason));
+  if (due == Level::shrink) shrink(reason);
   // What can still be made smaller need not stop yet: that takes milliseconds, and only its effect can tell.
   if (due == Level::pause || (due == Level::stop && guard_.can_shrink())) return pause();
   if (due == Level::stop) {
-    log_.add(begin(Kind::stop, last_.reason()));
+    log_.add(begin(Kind::stop, reason));
     return Then::stop;
   }
   // The look that found room may be a step old.
-  if (std::exchange(may_grow_, false) && !due && !asked)
-    if (const size_t gear = gear_with_room(); gear < parts_.runtime.gear())
+  if (grows && !due && !asked)
+    if (const size_t gear = parts_.team.max(gear_with_room()); gear < parts_.runtime.gear())
       shift(gear, begin(Kind::grow, last_.reason()));
   return Then::go_on;
 }
@@ -143,6 +154,7 @@ void Guarded::shrink(std::string_view reason) {
   if (gear >= runtime.gears()) return;
   const uint64_t excess = last_.used - std::min(last_.used, last_.lines.warn);
   while (gear + 1 < runtime.gears() && runtime.plan().total - runtime.plan_bytes(gear) < excess) ++gear;
+  gear = parts_.team.max(gear);
   shift(gear, begin(Kind::shrink, reason));
   no_growth_before_ = seconds(Clock::now() - began_) + guard_.policy().dwell;
 }
@@ -200,13 +212,15 @@ Guarded::Then Guarded::pause() {
   // A stop that a smaller plan may have made needless is given as long as the policy takes to leave that level.
   const double stop_after = guard_.can_shrink() ? 1.5 * guard_.policy().pause_dwell + 0.2 : 0;
   for (bool felt = false;; felt = true) {
-    if (guard_.level() >= Level::shrink) shrink(last_.reason());  // at rest it costs nothing
-    const double waited = seconds(Clock::now() - before);
-    if (guard_.level() < Level::pause || parts_.stop.requested()) break;
-    const bool in_vain = felt && last_.used >= last_.lines.stop && !guard_.can_shrink();
-    if (guard_.level() == Level::stop && (in_vain || waited >= stop_after)) {
+    const auto [now, reason] = agree(guard_.level());
+    const Level level = now.value_or(Level::ok);
+    if (level >= Level::shrink) shrink(reason);  // at rest it costs nothing
+    const bool waited = parts_.team.any(seconds(Clock::now() - before) >= stop_after);
+    if (level < Level::pause || parts_.team.any(parts_.stop.requested())) break;
+    const bool in_vain = parts_.team.any(felt && last_.used >= last_.lines.stop && !guard_.can_shrink());
+    if (level == Level::stop && (in_vain || waited)) {
       parts_.tell.phase("train");
-      log_.add(begin(Kind::stop, last_.reason()));
+      log_.add(begin(Kind::stop, reason));
       return Then::stop;
     }
     // A signal may be delivered to another thread, which does not wake this one.

@@ -6,6 +6,7 @@
 //   executor.run(train, now, [&](int micro) { return !guard.wants(micro == 0) && (fill(micro), true); });
 //   if (abandoned && guard.act(iterations_done) == Guarded::Then::stop) save_and_leave();
 #pragma once
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -28,9 +29,10 @@ class Guarded final : public Observer {
     Runtime& runtime;
     const Corpus& corpus;
     Observer& tell;
-    const RecordObserver& clock;
+    const RunClock& clock;
     const StopRequest& stop;
     OwnFloor& floor;
+    ranks::Team team = {};  // the tightest rank decides for all
   };
   Guarded(const guard::Policy& policy, const Parts& parts);
 
@@ -60,6 +62,12 @@ class Guarded final : public Observer {
   size_t gear_with_room();
   void shift(size_t gear, GuardAction action);
   Then pause();
+  // The highest level any rank is at, and what to say of it here.
+  struct Agreed {
+    std::optional<guard::Level> level;
+    std::string_view reason;
+  };
+  Agreed agree(std::optional<guard::Level> level);
 
   Parts parts_;
   guard::Guard guard_;
@@ -77,6 +85,7 @@ class Guarded final : public Observer {
   uint64_t iteration_ = 0;
   double step_seconds_ = 0, look_cost_ = 1e-3;
   std::optional<double> leak_rate_, leak_per_step_;
+  std::array<char, 64> other_rank_{};
 };
 
 }  // namespace plimsoll

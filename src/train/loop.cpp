@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
 #include "platform/allocations.hpp"
@@ -41,6 +42,9 @@ Loop::Loop(const Parts& parts)
       settings_(run_.settings()),
       generator_(runtime_, run_.corpus->tokenizer(), settings_.sample_length + 256),
       scratch_(run_.corpus->samples() ? size_t(settings_.context) : 0),
+      received_(run_.team.alone() || !run_.team.first()
+                    ? 0
+                    : size_t(runtime_.micro_batch(0)) * size_t(settings_.context)),
       gradient_norm_(NAN),
       cross_entropy_(NAN),
       done_(run_.start.state.step) {
@@ -56,15 +60,23 @@ Interrupt Loop::interrupt() {
   return {[](void* loop) { return static_cast<Loop*>(loop)->asked(false); }, this};
 }
 
+// Once a step, when a rank has done its part of it or leaves it: whether any of them leaves.
+bool Loop::others_leave(bool leaving) {
+  met_ = true;
+  return run_.team.any(leaving);
+}
+
 // After something was left: whether to go on with it. The guard may have paused in between.
 bool Loop::attend() {
-  if (const std::string damage = runtime_.damage(); !damage.empty()) {
+  const std::string damage = runtime_.damage();
+  if (run_.team.any(!damage.empty())) {
     leave(End::interrupted);
-    fail("{}; the run is saved at iteration {}", damage, done_);
+    fail("{}; the run is saved at iteration {}", damage.empty() ? "another rank cannot go on" : damage,
+         done_);
   }
   if (parts_.guard && parts_.guard->act(done_) == Guarded::Then::stop)
     left_ = End::stopped;
-  else if (parts_.stop.requested())
+  else if (run_.team.any(parts_.stop.requested()))
     left_ = End::interrupted;
   return left_ == End::finished;
 }
@@ -72,8 +84,8 @@ bool Loop::attend() {
 // Runs the code of every later event once, so that its pages and the libraries' first-use memory are there before the
 // count begins. Reads parameters only; leaves no trace in the run.
 void Loop::rehearse() {
-  if (!generator_.generate(run_.prompt, 1, {}, interrupt())) return;
-  EvaluationPass(Evaluation::subset(*run_.corpus, settings_.context, 1), scratch_)
+  generator_.generate(run_.prompt, 1, {}, interrupt());
+  EvaluationPass(Evaluation::subset(*run_.corpus, settings_.context, 1), scratch_, run_.team, received_)
       .advance(runtime_, interrupt());
 }
 
@@ -90,10 +102,12 @@ std::optional<double> Loop::step() {
                    .learning_rate = static_cast<float>(run_.schedule.at(done_)),
                    .seed = settings_.seed,
                    .loss_scale = packed ? run_.batches->loss_scale(done_) : 1};
+  met_ = false;
+  bool begins = true;
   const bool ended = executor.run(
       program.train, now,
       [&](int micro, int lane) {
-        if (asked(micro == 0)) return false;
+        if (asked(std::exchange(begins, false))) return false;
         if (packed) {
           run_.batches->fill(done_, micro * rows,
                              {{executor.tokens(program.tokens, lane), tokens},
@@ -106,8 +120,11 @@ std::optional<double> Loop::step() {
         run_.batches->fill(done_, micro * rows, {executor.tokens(program.tokens, lane), tokens}, weights);
         return true;
       },
-      interrupt());
-  if (!ended) return std::nullopt;
+      interrupt(), {[](void* loop) { return static_cast<Loop*>(loop)->others_leave(false); }, this});
+  if (!ended) {
+    if (!met_) others_leave(true);
+    return std::nullopt;
+  }
   // Read now: the next list to run, an evaluation, uses these bytes for its own.
   if (clipped) gradient_norm_ = double(executor.data(program.clip)[1]);
   if (weighted) cross_entropy_ = *executor.data(program.cross_entropy);
@@ -115,7 +132,7 @@ std::optional<double> Loop::step() {
 }
 
 std::optional<ValidationLoss> Loop::measure(const Evaluation& windows) {
-  EvaluationPass pass(windows, scratch_);
+  EvaluationPass pass(windows, scratch_, run_.team, received_);
   while (!pass.advance(runtime_, interrupt()))
     if (!attend()) return std::nullopt;
   return pass.result();
@@ -125,10 +142,11 @@ bool Loop::sample() {
   const SamplingOptions options{.temperature = 0.8, .seed = settings_.seed + done_};
   for (;;) {
     // What the guard does takes the cached keys and values away: the sample begins anew, with the same result.
-    if (const auto text = generator_.generate(run_.prompt, settings_.sample_length, options, interrupt())) {
-      parts_.tell.sampled(done_, *text);
-      return true;
-    }
+    std::optional<std::string_view> text;
+    if (run_.team.first())
+      text = generator_.generate(run_.prompt, settings_.sample_length, options, interrupt());
+    if (text) parts_.tell.sampled(done_, *text);
+    if (run_.team.any(text.has_value())) return true;
     if (!attend()) return false;
   }
 }

@@ -1,5 +1,6 @@
 // The training loop: steps, and when an evaluation, a sample or a checkpoint is due. It can be interrupted
-// within a fraction of a second, by a signal or by the guard. After warm-up nothing is allocated.
+// within a fraction of a second, by a signal or by the guard. After warm-up nothing is allocated. Ranks go through it in
+// step: what one of them is asked to do, all of them do at the same iteration.
 #pragma once
 #include <array>
 #include <chrono>
@@ -36,7 +37,7 @@ class Loop {
     PreparedRun& run;
     Observers& tell;
     Checkpoints& checkpoints;
-    const RecordObserver& clock;
+    const RunClock& clock;
     const StopRequest& stop;
     OwnFloor& floor;
     Guarded* guard;  // null: off
@@ -71,6 +72,7 @@ class Loop {
   bool after_step(double loss);
   bool sample();
   bool asked(bool step_begins);
+  bool others_leave(bool leaving);
   Interrupt interrupt();
   bool attend();
   End diverge(std::string_view what);
@@ -82,7 +84,9 @@ class Loop {
   Runtime& runtime_;
   const Settings& settings_;
   Generator generator_;
-  std::vector<float> scratch_;  // for losses by provenance
+  std::vector<float> scratch_;   // for losses by provenance
+  std::vector<float> received_;  // of rank 0: losses of another rank
+  bool met_ = false;             // the ranks have agreed about this step
   OwnMemory memory_;
   RecentMean losses_, cross_entropies_;
   double gradient_norm_, cross_entropy_;  // of the last step

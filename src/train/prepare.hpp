@@ -17,6 +17,7 @@
 namespace plimsoll {
 
 struct PreparedRun {
+  ranks::Team team;
   Start start;  // its settings hold what the user said
   Way way;      // what that comes to
   // What is saved with the run: the state at its start, with the way in its settings, so that a resumed run keeps its bits.
@@ -37,7 +38,8 @@ struct PreparedRun {
   }
 };
 
-// InputError for everything that makes the run impossible. `reading` hears how far the data has been read.
-PreparedRun prepare(Start start, const ReadingProgress& reading = {});
+// InputError for everything that makes the run impossible. `reading` hears how far the data has been read. Ranks prepare
+// together, and refuse settings, data or a checkpoint that are not the same for all of them.
+PreparedRun prepare(Start start, const ReadingProgress& reading = {}, const ranks::Team& team = {});
 
 }  // namespace plimsoll

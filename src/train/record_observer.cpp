@@ -47,6 +47,20 @@ void RecordObserver::event(std::string_view kind, std::string_view text) {
   record_.commit();
 }
 
+void RecordObserver::ranks(const std::vector<RankFigures>& figures) {
+  if (!figures.empty()) record_.configuration("ranks", std::to_string(figures.size()));
+  for (size_t rank = 0; rank < figures.size(); ++rank) {
+    const RankFigures& f = figures[rank];
+    const auto say = [&](const char* what, const std::string& value) {
+      record_.configuration(fmt::format("rank.{}.{}", rank, what), value);
+    };
+    say("node", f.host.data());
+    say("plan_bytes", std::to_string(f.plan_bytes));
+    if (f.rss_peak) say("peak_rss_bytes", std::to_string(f.rss_peak));
+  }
+  record_.commit();
+}
+
 void RecordObserver::verdict(const verdict::Verdict& verdict) {
   record_.verdict(verdict::to_text(verdict::Judgement{verdict, {}}));
   record_.commit();

@@ -1,8 +1,10 @@
 // Keeps the run file: steps, evaluations, memory, phases, events and finally the verdict.
 #pragma once
+#include "platform/clock.hpp"
 #include "record/run_record.hpp"
 #include "train/observer.hpp"
 #include "train/prepare.hpp"
+#include "train/rank_figures.hpp"
 #include "train/step_rows.hpp"
 #include "verdict/verdict.hpp"
 
@@ -17,6 +19,8 @@ class RecordObserver final : public Observer {
   // Seconds since the run began, the parts before a resume included.
   double now() const { return record_.now(); }
   void verdict(const verdict::Verdict& verdict);
+  // What each rank holds, as far as it is known.
+  void ranks(const std::vector<RankFigures>& figures);
 
   void phase(std::string_view name) override { record_.phase(name); }
   void step(const StepDone& step) override;
@@ -31,6 +35,17 @@ class RecordObserver final : public Observer {
   StepRows rows_{0};
   double floor_;
   bool error_said_ = false;
+};
+
+// The run's own time: its record's, or where another rank keeps that, the time since this process began the run.
+class RunClock {
+ public:
+  explicit RunClock(const RecordObserver* record) : record_(record) {}
+  double now() const { return record_ ? record_->now() : platform::monotonic_seconds() - began_; }
+
+ private:
+  const RecordObserver* record_;
+  double began_ = platform::monotonic_seconds();
 };
 
 }  // namespace plimsoll

@@ -8,18 +8,15 @@
 namespace plimsoll {
 namespace {
 
-// Bytes of the trained parameters and their moments.
-uint64_t state_bytes(const Program& program) {
-  uint64_t bytes = 0;
-  for (const Parameter& p : program.trained) bytes += (*program.graph)[p.id].type.bytes();
-  for (const auto* moments : {&program.first_moment, &program.second_moment, &program.moment_scales})
-    for (ValueId id : *moments) bytes += (*program.graph)[id].type.bytes();
-  return bytes;
-}
-
-ValueId plan_staging(Program& program, bool wanted) {
-  if (!wanted) return no_value;
-  const auto bytes = static_cast<int64_t>(state_bytes(program) + 4096);
+// Room for a copy of the trained parameters and all of their moments, other ranks' included: rank 0 saves them.
+ValueId plan_staging(Program& program, const ProgramOptions& options, bool wanted) {
+  if (!wanted || options.rank > 0) return no_value;
+  int64_t bytes = 4096;
+  for (const Parameter& p : program.trained) {
+    const Type& type = (*program.graph)[p.id].type;
+    for (const Type& held : ops::adamw(options.adamw, false)->infer(std::array{type}))
+      bytes += static_cast<int64_t>(held.bytes());
+  }
   return program.graph->value("checkpoint.staging", {{bytes}, DType::u8}, Role::scratch, Keep::forever);
 }
 
@@ -39,18 +36,19 @@ Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
 }  // namespace
 
 PlannedRun plan_run(const Settings& settings, int vocab, const Way& way, int threads, Effort effort) {
-  PlannedRun run{record(program_options(settings, vocab, way)), {}};
-  plan_staging(run.program, way.staging);
+  const ProgramOptions options = program_options(settings, vocab, way);
+  PlannedRun run{record(options), {}};
+  plan_staging(run.program, options, way.staging);
   run.plan = make_plan(*run.program.graph, threads, effort);
   return run;
 }
 
 Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Backend& gemm, bool staging,
                  const Extras& extras)
-    : pool_(threads) {
+    : pool_(threads), rank_(options.rank), eight_bit_(options.adamw.eight_bit) {
   constexpr uint64_t least_saving = 1 << 20;
   Program whole = record(options);
-  staging_ = plan_staging(whole, staging);
+  staging_ = plan_staging(whole, options, staging);
   Plan place = make_plan(*whole.graph, threads);
   memory_ = mapping_for(place.total, extras.fits);
   gears_.reserve(1 + extras.smaller.size());
@@ -58,11 +56,14 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
   const Gear& first = gears_.front();
   for (const ProgramOptions& way : extras.smaller) {
     const uint64_t above = gears_.back().plan.total;
-    if (above < first.plan.persistent + 2 * least_saving) break;  // all that is left to save is too little
+    // Ranks have the same ways at hand: what saves too little on one of them is left out by all.
+    const auto worth = [&](bool here) { return options.team.all(here); };
+    if (!worth(above >= first.plan.persistent + 2 * least_saving))
+      break;  // what is left to save is too little
     Program next = record(way);
-    const ValueId staged = plan_staging(next, staging);
+    const ValueId staged = plan_staging(next, way, staging);
     place = make_plan(*next.graph, threads, Effort::quick);
-    if (place.total + std::max(least_saving, above / 32) > above) continue;
+    if (!worth(place.total + std::max(least_saving, above / 32) <= above)) continue;
     for (size_t i = 0; i < next.model->parameters().size(); ++i)
       if (!next.model->parameters()[i].fetched &&
           place.at[size_t(next.model->parameters()[i].id)].offset !=
@@ -70,7 +71,7 @@ Runtime::Runtime(const ProgramOptions& options, int threads, const kernels::Back
         fail("[runtime] two plans of the same model keep its parameters at different places");
     if (place.persistent != first.plan.persistent)
       fail("[runtime] two plans of the same model have different persistent values");
-    if (staging && place.at[size_t(staged)].offset != first.plan.at[size_t(staging_)].offset)
+    if (staged != no_value && place.at[size_t(staged)].offset != first.plan.at[size_t(staging_)].offset)
       fail("[runtime] two plans of the same model keep its copy at different places");
     gears_.push_back(make_gear(std::move(next), std::move(place), gemm));
   }
@@ -131,7 +132,7 @@ void Runtime::initialise(uint64_t seed) {
         &job, job.parts);
   }
   for (const TensorSlot& slot : optimizer_slots())
-    std::memset(slot.data, 0, tensor_bytes(slot.shape, slot.dtype));
+    if (slot.data) std::memset(slot.data, 0, slot.held());
 }
 
 TensorSlot Runtime::slot(ValueId id) const {
@@ -155,9 +156,39 @@ std::vector<TensorSlot> Runtime::given_slots(bool frozen_only) const {
 }
 
 std::vector<TensorSlot> Runtime::optimizer_slots() const {
+  const Program& p = program();
+  if (p.shards.empty()) return {};
+  // Which of the own pieces, if any, is of each trained parameter.
+  std::vector<const ranks::Piece*> own(p.trained.size());
+  const ranks::Shard& shard = p.shards[size_t(rank_)];
+  for (const ranks::Piece& piece : shard) own[piece.parameter] = &piece;
+  const bool scaled = !p.moment_scales.empty() || eight_bit_;
   std::vector<TensorSlot> slots;
-  for (const auto* moments : {&program().first_moment, &program().second_moment, &program().moment_scales})
-    for (ValueId id : *moments) slots.push_back(slot(id));
+  auto add = [&](size_t parameter, const char* suffix, const std::vector<ValueId>& values, size_t per_piece,
+                 size_t which) {
+    const Value& value = graph()[p.trained[parameter].id];
+    TensorSlot slot{value.name + suffix, {}, nullptr, DType::f32};
+    const bool codes = scaled && per_piece == 1;
+    if (codes) slot.dtype = DType::u8;
+    int64_t unit = 1;  // elements of the parameter for one of the slot's
+    if (per_piece == 1)
+      for (int i = 0; i < value.type.shape.rank(); ++i) slot.shape.push_back(value.type.shape[i]);
+    else
+      unit = kernels::moment_block, slot.shape = {(value.type.elements() + unit - 1) / unit};
+    slot.begin = slot.end = 0;
+    if (const ranks::Piece* piece = own[parameter]) {
+      slot.data = executor().bytes(values[size_t(piece - shard.data()) * per_piece + which]);
+      slot.begin = uint64_t(piece->begin / unit) * size_of(slot.dtype);
+      slot.end = uint64_t((piece->end + unit - 1) / unit) * size_of(slot.dtype);
+    }
+    slots.push_back(std::move(slot));
+  };
+  for (size_t i = 0; i < p.trained.size(); ++i) add(i, ".m", p.first_moment, 1, 0);
+  for (size_t i = 0; i < p.trained.size(); ++i) add(i, ".v", p.second_moment, 1, 0);
+  for (size_t i = 0; scaled && i < p.trained.size(); ++i) {
+    add(i, ".m_scale", p.moment_scales, 2, 0);
+    add(i, ".v_scale", p.moment_scales, 2, 1);
+  }
   return slots;
 }
 

@@ -41,7 +41,8 @@ class Runtime {
   std::vector<TensorSlot> model_slots() const;  // of what is trained
   // Of what comes from a published model, or the frozen part of it.
   std::vector<TensorSlot> given_slots(bool frozen_only) const;
-  std::vector<TensorSlot> optimizer_slots() const;  // empty where nothing trains
+  // All moments, each with the part of it that this rank has; empty where nothing trains.
+  std::vector<TensorSlot> optimizer_slots() const;
   std::span<std::byte> staging() const;
 
   // Of the gear in use.
@@ -85,6 +86,8 @@ class Runtime {
   size_t gear_ = 0;
   ValueId staging_ = no_value;  // of the first gear; lies at the same place in all
   bool resting_ = false;
+  int rank_;
+  bool eight_bit_;
 };
 
 std::vector<TensorView> views(const std::vector<TensorSlot>& slots);

@@ -75,6 +75,13 @@ struct Settings {
   std::string out;  // empty: runs/PRESET, numbered where that is taken
   std::string resume, metrics, tensorboard;
 
+  // Not a setting: which of the processes that make a step together this is. Never saved; a run belongs to any number.
+  struct Standing {
+    int rank = 0, ranks = 1;
+    int on_node = 1;  // ranks that share this machine's cores
+    bool operator==(const Standing&) const = default;
+  } standing;
+
   bool operator==(const Settings&) const = default;
   // Whether the data is rows of which some tokens are learned.
   bool has_labels() const { return tokenizer == "model" && data.ends_with(".jsonl"); }

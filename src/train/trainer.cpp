@@ -5,6 +5,7 @@
 #include "train/describe.hpp"
 #include "train/metrics_observer.hpp"
 #include "train/progress_observer.hpp"
+#include "train/rank_figures.hpp"
 #include "train/reading_line.hpp"
 #include "train/tensorboard_observer.hpp"
 
@@ -67,7 +68,7 @@ double own_limit(const Settings& settings) {
 
 }  // namespace
 
-TrainResult train(Start start, bool json, live::Companion* server) {
+TrainResult train(Start start, bool json, live::Companion* server, const ranks::Team& team) {
   if (start.checkpoint && start.same_folder &&
       start.state.step == uint64_t(start.state.settings.iterations)) {
     // What is asked for can still be wrong.
@@ -81,7 +82,7 @@ TrainResult train(Start start, bool json, live::Companion* server) {
 
   const int output = json ? 2 : 1;
   ReadingLine reading(output);
-  PreparedRun run = prepare(std::move(start), reading.progress());
+  PreparedRun run = prepare(std::move(start), team.first() ? reading.progress() : ReadingProgress(), team);
   reading.finish();
   const Settings& settings = run.settings();
   if (!settings.metrics.empty()) check_metrics(settings.metrics, run.start.folder);
@@ -91,26 +92,32 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   Observers tell;
   ProgressObserver people({.file = output, .log_every = settings.log_every}, run.floor,
                           size_t(settings.sample_length) * 4);
-  // Nothing is written before here.
+  // Nothing is written before here. Rank 0 writes and speaks for all.
   Checkpoints checkpoints(run, tell);
-  RecordObserver record(run, people);
+  std::optional<RecordObserver> record;
+  if (team.first()) record.emplace(run, people);
+  const RunClock clock(record ? &*record : nullptr);
   if (server) server->follow(run.start.folder / "run.db");
   std::optional<MetricsObserver> metrics;
-  if (!settings.metrics.empty()) metrics.emplace(settings.metrics, settings.log_every, run.floor);
+  if (team.first() && !settings.metrics.empty())
+    metrics.emplace(settings.metrics, settings.log_every, run.floor);
   std::optional<TensorboardObserver> board;
-  if (!settings.tensorboard.empty()) board.emplace(settings.tensorboard, settings.log_every);
+  if (team.first() && !settings.tensorboard.empty()) board.emplace(settings.tensorboard, settings.log_every);
   std::optional<Guarded> guard;
   if (run.policy)
-    guard.emplace(*run.policy, Guarded::Parts{*run.runtime, *run.corpus, tell, record, stop, floor});
+    guard.emplace(*run.policy, Guarded::Parts{*run.runtime, *run.corpus, tell, clock, stop, floor, team});
   if (guard) tell.add(*guard);
   tell.add(checkpoints);
-  tell.add(people);
-  tell.add(record);
+  if (team.first()) tell.add(people);
+  if (record) tell.add(*record);
   if (metrics) tell.add(*metrics);
   if (board) tell.add(*board);
 
   introduce(tell, run, server);
-  Loop loop({run, tell, checkpoints, record, stop, floor, guard ? &*guard : nullptr});
+  const std::vector<RankFigures> figures = collect_figures(run);
+  for (const std::string& line : describe_ranks(run, figures)) tell.note(line);
+  if (record) record->ranks(figures);
+  Loop loop({run, tell, checkpoints, clock, stop, floor, guard ? &*guard : nullptr});
   const Loop::End end = loop.run();
   TrainResult result = sum_up(run, loop);
   result.end = end;
@@ -135,8 +142,10 @@ TrainResult train(Start start, bool json, live::Companion* server) {
   }
   if (guard) result.guard = guard->report();
   result.rss_peak = OwnMemory().peak();
+  result.ranks = collect_figures(run, result.rss_after_warmup, result.rss_peak);
+  if (record) record->ranks(result.ranks);
   result.verdict = floor.judge(own_limit(settings));
-  record.verdict(result.verdict);
+  if (record) record->verdict(result.verdict);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "train/evaluate.hpp"
 #include "train/guard_log.hpp"
 #include "train/loop.hpp"
+#include "train/rank_figures.hpp"
 #include "train/run_folder.hpp"
 #include "verdict/verdict.hpp"
 
@@ -45,11 +46,12 @@ struct TrainResult {
   GuardReport guard;
   std::string gemm;
   int threads = 1;
+  std::vector<RankFigures> ranks;  // where there are several, on rank 0
   std::string folder;
 };
 
 // Runs from `start` to the last iteration, a signal, or a loss that is NaN or infinite. Human text goes to stdout, with
-// `json` to stderr. `server` is told where the record is.
-TrainResult train(Start start, bool json, live::Companion* server = nullptr);
+// `json` to stderr. `server` is told where the record is. Ranks train together; rank 0 writes and speaks for all.
+TrainResult train(Start start, bool json, live::Companion* server = nullptr, const ranks::Team& team = {});
 
 }  // namespace plimsoll

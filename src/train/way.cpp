@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "model/families.hpp"
 #include "platform/machine.hpp"
 #include "train/model_spec.hpp"
@@ -49,23 +50,36 @@ Cut fast_cut(int batch, int accumulate, const ModelSpec& model, int threads) {
 }
 
 int thread_count(const Settings& settings) {
-  return settings.threads > 0 ? settings.threads : platform::usable_processors();
+  if (settings.threads > 0) return settings.threads;
+  // A launcher that binds ranks to cores has divided them already.
+  const int usable = platform::usable_processors(), all = platform::processors();
+  return usable < all ? usable : std::max(1, all / settings.standing.on_node);
 }
 
 Way stated_way(const Settings& s, int vocab) {
   const int threads = thread_count(s);
+  const int ranks = s.standing.ranks;
   Way way;
-  way.micro_batch =
-      s.micro_batch > 0
-          ? s.micro_batch
-          : fast_cut(s.batch, s.accumulate, model_spec(s, vocab), s.lanes == 1 ? 1 : threads).micro_batch;
+  if (s.micro_batch > 0) {
+    way.micro_batch = s.micro_batch;
+  } else {
+    // As one process with all of the threads would cut it, but so that every rank has something to do.
+    way.micro_batch =
+        fast_cut(s.batch, s.accumulate, model_spec(s, vocab), s.lanes == 1 ? ranks : threads * ranks)
+            .micro_batch;
+    while (way.micro_batch > 1 &&
+           (s.batch % way.micro_batch || s.accumulate * s.batch / way.micro_batch < ranks))
+      --way.micro_batch;
+  }
   const int repeats = s.accumulate * s.batch / way.micro_batch;
-  way.leaves = std::min(s.leaves, repeats);
-  way.lanes = s.lanes > 0    ? std::min(s.lanes, repeats)
-              : s.leaves > 0 ? lanes_for(way.leaves, threads)
-                             : fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads);
-  if (s.leaves == 0) way.leaves = way.lanes;
-  way.lanes = std::min(way.lanes, way.leaves);
+  way.leaves =
+      s.leaves > 0 ? s.leaves
+      : s.lanes > 0
+          ? s.lanes * ranks
+          : std::max(ranks, fast_lanes(repeats, trained_count(model_spec(s, vocab)), threads * ranks));
+  way.leaves = std::min(way.leaves, repeats);
+  const int own = std::max(1, leaves_of(s.standing.rank, ranks, way.leaves).count);
+  way.lanes = s.lanes > 0 ? std::min(s.lanes, own) : lanes_for(own, threads);
   if (const auto choice = parse_recompute(s.recompute, s.layers))
     way.recompute = *choice;
   else if (lean(s))
@@ -85,8 +99,14 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   // A step is batch x accumulate windows, computed micro_batch at a time.
   o.batch = way.micro_batch;
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
-  const int leaves = std::min(std::max(way.leaves, way.lanes), o.accumulate);
-  o.leaves = leaves_of(0, 1, leaves);
+  o.rank = s.standing.rank, o.ranks = s.standing.ranks;
+  const int leaves = std::min(std::max(way.leaves, way.lanes * o.ranks), o.accumulate);
+  if (leaves < o.ranks)
+    fail_input(
+        "{} ranks need {} leaves at least, and a step has {}: give --leaves {} and a step of as many "
+        "micro-batches (--batch {} x --accumulate {} in micro-batches of {}), or start fewer ranks",
+        o.ranks, o.ranks, leaves, o.ranks, s.batch, s.accumulate, way.micro_batch);
+  o.leaves = leaves_of(o.rank, o.ranks, leaves);
   o.lanes = std::min(way.lanes, o.leaves->count);
   o.loss_rows = way.loss_rows;
   o.few_loss_rows = lean(s);

@@ -15,6 +15,7 @@
 #include "observe/sampler.hpp"
 #include "platform/continue_on_death.hpp"
 #include "platform/signals.hpp"
+#include "ranks/launch.hpp"
 #include "report/judgement_text.hpp"
 #include "report/sites_text.hpp"
 #include "watch/clock.hpp"
@@ -136,6 +137,7 @@ Watch::Watch(const WatchOptions& options)
   if (recorder_) {
     recorder_->configuration("interval_seconds", fmt::format("{}", options_.interval));
     recorder_->configuration(target_.child() ? "command" : "pid", target_.description());
+    for (const auto& [key, value] : ranks::labels(ranks::read_launch())) recorder_->configuration(key, value);
   }
 }
 

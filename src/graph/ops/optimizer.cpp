@@ -7,7 +7,6 @@
 namespace plimsoll::ops {
 namespace {
 
-constexpr int64_t square_block = 1 << 16;  // fixed, so that the norm does not depend on the number of threads
 constexpr int64_t adam_grain = 4096;
 static_assert(adam_grain % kernels::moment_block == 0);
 
@@ -57,7 +56,8 @@ class Clip final : public Op {
 
 class AdamW final : public Update {
  public:
-  AdamW(AdamWOptions options, bool clipped) : options_(options), clipped_(clipped) {}
+  AdamW(AdamWOptions options, bool clipped, int64_t first)
+      : options_(options), clipped_(clipped), first_(first) {}
   const char* name() const override { return options_.eight_bit ? "adamw_8bit" : "adamw"; }
   std::vector<Type> infer(std::span<const Type> in) const override {
     if (!options_.eight_bit) return {in[0], in[0], in[0]};
@@ -97,7 +97,7 @@ class AdamW final : public Update {
           {step, f.outputs[1].as<uint8_t>() + first, f.outputs[2].as<uint8_t>() + first, f.out(3) + block,
            f.out(4) + block,
            kernels::dropout_hash(static_cast<uint32_t>(f.now->seed), static_cast<uint32_t>(f.now->step)),
-           static_cast<uint32_t>(first)});
+           static_cast<uint32_t>(first_ + first)});
       return;
     }
     step.m = f.out(1) + piece.first, step.v = f.out(2) + piece.first;
@@ -115,12 +115,15 @@ class AdamW final : public Update {
  private:
   AdamWOptions options_;
   bool clipped_;
+  int64_t first_;
 };
 
 }  // namespace
 
 OpPointer sum_squares() { return std::make_shared<SumSquares>(); }
 OpPointer clip(float limit) { return std::make_shared<Clip>(limit); }
-OpPointer adamw(AdamWOptions options, bool clipped) { return std::make_shared<AdamW>(options, clipped); }
+OpPointer adamw(AdamWOptions options, bool clipped, int64_t first) {
+  return std::make_shared<AdamW>(options, clipped, first);
+}
 
 }  // namespace plimsoll::ops

@@ -1,0 +1,34 @@
+// The nodes of a step that ranks do together: gradients are added up at their owners, partial sums of squares and updated
+// parameters are handed to everybody. Every sum follows the tree of the leaves (graph/leaf_tree.hpp), so its bits do
+// not depend on the number of ranks.
+#pragma once
+#include <memory>
+
+#include "graph/ops.hpp"
+#include "ranks/communicator.hpp"
+#include "ranks/shards.hpp"
+
+namespace plimsoll::ranks {
+
+// What the nodes of one rank have in common. Without a communicator they can be planned but not run.
+struct Exchange {
+  Team team;
+  int rank = 0, ranks = 1, leaves = 1;  // leaves: of all ranks
+  std::vector<Shard> shards;
+
+  const Shard& own() const { return shards[static_cast<size_t>(rank)]; }
+  LeafRange leaves_of(int r) const { return plimsoll::leaves_of(r, ranks, leaves); }
+};
+using ExchangePointer = std::shared_ptr<const Exchange>;
+
+// gradients as the shards number them, losses [1]... -> the same, and a buffer: an owned piece of a gradient is the sum of
+// all leaves afterwards, and so is every loss; the rest of a gradient is of no use any more. After ops::reduce_lanes().
+ops::OpPointer reduce_to_owners(ExchangePointer exchange, size_t gradients);
+// Type of the buffer.
+Type reduction_buffer(const Exchange& exchange);
+// partials [blocks, 2] -> the same: a row for each shard_block elements of every parameter, in order; the owners' go to all.
+ops::OpPointer share_partials(ExchangePointer exchange);
+// parameters -> the same: the owners' pieces go to all.
+ops::OpPointer share_parameters(ExchangePointer exchange);
+
+}  // namespace plimsoll::ranks

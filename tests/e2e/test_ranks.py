@@ -1,0 +1,143 @@
+"""Training on several ranks, by each MPI that is installed: the bytes of a checkpoint do not depend on the number of
+ranks, a checkpoint of some resumes on others, SIGTERM saves once, and a rank that dies or hangs ends the others by name.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+PATIENCE = 240  # seconds until a run counts as hung; nothing is measured
+RUN = ("--tiny --batch 6 --accumulate 2 --micro-batch 2 --leaves 5 --dropout 0.1 --clip 0.5 --threads 1 --sample-every 0 "
+       "--log-every 0 --eval-every 8 --checkpoint-every 8 --keep 9 --iterations 16").split()
+LAUNCHERS = {
+    "openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"],
+    "mpich": ["mpirun.mpich"],
+}
+RANK = {"openmpi": b"OMPI_COMM_WORLD_RANK", "mpich": b"PMI_RANK"}
+
+
+def environment():
+    return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def command(mpi, ranks, program, arguments):
+    start = [] if ranks == 1 else [*LAUNCHERS[mpi], "-n", str(ranks)]
+    return [*start, program, "train", *arguments]
+
+
+def train(mpi, ranks, program, arguments):
+    done = subprocess.run(command(mpi, ranks, program, arguments), capture_output=True, text=True, timeout=PATIENCE,
+                          env=environment())
+    assert done.returncode == 0, (mpi, ranks, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def tensors(folder, step=16):
+    checkpoint = folder / f"step-{step:06}"
+    return [(checkpoint / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")]
+
+
+def check_bits(program, mpi, work, one):
+    for ranks in (2, 3, 4):
+        out = work / f"{mpi}-{ranks}"
+        done = train(mpi, ranks, program, [*RUN, "--out", str(out)])
+        assert tensors(out) == one, f"{mpi}: {ranks} ranks give other bytes than one"
+        assert f"Ranks: {ranks}" in done.stdout, done.stdout
+
+
+def check_resume(program, mpi, work, one):
+    """4 ranks, then 2, then 3."""
+    two, three = work / f"{mpi}-then-2", work / f"{mpi}-then-3"
+    train(mpi, 2, program, ["--resume", str(work / f"{mpi}-4" / "step-000008"), "--out", str(two), "--checkpoint-every", "4"])
+    assert tensors(two) == one, "resuming a checkpoint of 4 ranks on 2 gives other bytes"
+    train(mpi, 3, program, ["--resume", str(two / "step-000012"), "--out", str(three)])
+    assert tensors(three) == one, "resuming a checkpoint of 2 ranks on 3 gives other bytes"
+
+
+def ranks_of(mpi, out, count):
+    """{rank: pid} of the run that writes to `out`, once all have begun and a checkpoint is there."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        found = {}
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if str(out).encode() not in words or b"mpirun" in words[0] or b"hydra" in words[0]:
+                    continue
+                variables = dict(each.split(b"=", 1) for each in (process / "environ").read_bytes().split(b"\0") if b"=" in each)
+                found[int(variables[RANK[mpi]])] = int(process.name)
+            except (OSError, KeyError):
+                continue
+        if len(found) == count and list(out.glob("step-*")):
+            return found
+        time.sleep(0.1)
+    raise AssertionError("the run did not begin")
+
+
+def check_loss(program, mpi, work, how):
+    """The launcher does not notice a rank that is stopped, and can be told not to mind one that dies; the others must."""
+    out = work / f"{mpi}-{how}"
+    careless = ["--mca", "orte_enable_recovery", "1"] if how == "dies" else []
+    endless = [*RUN[:-1], "1000000", "--out", str(out)]
+    start, *rest = command(mpi, 3, program, endless)
+    run = subprocess.Popen([start, *careless, *rest], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           env=environment())
+    victim = None
+    try:
+        pids = ranks_of(mpi, out, 3)
+        victim = pids[1]
+        os.kill(victim, signal.SIGKILL if how == "dies" else signal.SIGSTOP)
+        until = time.monotonic() + PATIENCE
+        while any(pathlib.Path(f"/proc/{pids[rank]}/exe").exists() for rank in (0, 2)):
+            assert time.monotonic() < until, "the other ranks stay"
+            time.sleep(0.1)
+    finally:
+        if victim:
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        run.terminate()
+        _, errors = run.communicate(timeout=PATIENCE)
+    assert "rank 1 on " in errors and f"--resume {out}" in errors, errors
+    newest = max(out.glob("step-*"))
+    sound = subprocess.run([program, "eval", str(newest)], capture_output=True, text=True, timeout=PATIENCE)
+    assert sound.returncode == 0, sound.stderr
+
+
+def check_refusal(program):
+    """Without a module for the launcher's MPI there is one line."""
+    done = subprocess.run([program, "train", *RUN], capture_output=True, text=True, timeout=PATIENCE,
+                          env=environment() | {"PMI_RANK": "0", "PMI_SIZE": "2", "PLIMSOLL_MPI": "nothing"})
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "libmpich-dev" in done.stderr, done
+
+
+def main():
+    program = os.path.abspath(sys.argv[1])
+    check_refusal(program)
+    here = [mpi for mpi in LAUNCHERS
+            if shutil.which(f"mpirun.{mpi}") and os.path.exists(os.path.join(os.path.dirname(program), f"libplimsoll_{mpi}.so"))]
+    if not here:
+        print("skipped: neither Open MPI nor MPICH is installed (openmpi-bin, mpich)")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        train("", 1, program, [*RUN, "--out", str(work / "one")])
+        one = tensors(work / "one")
+        for mpi in here:
+            check_bits(program, mpi, work, one)
+            check_resume(program, mpi, work, one)
+            check_loss(program, mpi, work, "hangs")
+        if "openmpi" in here:  # MPICH always ends the others itself
+            check_loss(program, "openmpi", work, "dies")
+    print("ranks:", ", ".join(here))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+// Many runs as one: the one that leaks is named, files that cannot be read do not hide it.
+#include "report/fleet.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "record/run_record.hpp"
+
+namespace plimsoll::report {
+namespace {
+
+class FleetTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Two hundred steps of a watched program, a step a second, which grows by so many bytes a step.
+  std::string rank_file(int rank, double growth) {
+    const std::string path = (folder_ / fmt::format("run-rank{:03}.db", rank)).string();
+    RunRecord record = RunRecord::create(path, {.kind = RunKind::watch, .machine = "test"});
+    record.configuration("rank", std::to_string(rank));
+    record.configuration("node", rank % 2 ? "b" : "a");
+    record.configuration("command", "python train.py");
+    for (int i = 0; i < 200; ++i) {
+      record.step({.step = i, .time = double(i)});
+      const double jitter = double((i * 7919 + rank * 104729) % 1000) * 100;
+      record.memory({.time = double(i),
+                     .step = i,
+                     .rss = int64_t(400e6 + double(rank) * 1e5 + growth * i + jitter),
+                     .pss = int64_t(400e6 + double(rank) * 1e5 + growth * i + jitter)});
+    }
+    return path;
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      fmt::format("plimsoll-fleet-{}", ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(FleetTest, NamesTheRankThatLeaks) {
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 24; ++rank) files.push_back(rank_file(rank, rank == 17 ? 2.1e6 : 0));
+  const Fleet fleet = read_fleet(files);
+  EXPECT_EQ(fleet.leaks, 1u);
+  EXPECT_EQ(fleet.judged, 24u);
+  EXPECT_EQ(fleet.members[fleet.worst].rank, 17);
+  EXPECT_TRUE(fleet.sentence.starts_with("rank 17 on b leaks: 2.1")) << fleet.sentence;
+  EXPECT_NE(fleet.sentence.find("the other 23 do not"), std::string::npos) << fleet.sentence;
+  EXPECT_GT(fleet.skew, .5);
+  EXPECT_EQ(worst_first(fleet).front()->rank, 17);
+
+  const auto json = nlohmann::json::parse(fleet_json(fleet));
+  EXPECT_EQ(json["worst"], "rank 17 on b");
+  EXPECT_EQ(json["members"].size(), 24u);
+  const std::string page = fleet_page(fleet);
+  EXPECT_NE(page.find("rank 17 on b leaks"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_LT(page.size(), 24 * 5000u + 50'000u);
+  EXPECT_NE(fleet_terminal(fleet, {}, 10).find("and 14 more"), std::string::npos);
+}
+
+TEST_F(FleetTest, WithoutALeakItSaysSo) {
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 3; ++rank) files.push_back(rank_file(rank, 0));
+  const Fleet fleet = read_fleet(files);
+  EXPECT_EQ(fleet.leaks, 0u);
+  EXPECT_EQ(fleet.sentence.find("leaks:"), std::string::npos) << fleet.sentence;
+}
+
+TEST_F(FleetTest, WhatCannotBeReadIsListedAndHidesNothing) {
+  const std::string bad = (folder_ / "bad.db").string();
+  std::ofstream(bad) << "no <b>database</b>";
+  const std::vector<std::string> files = {bad, rank_file(1, 2.1e6)};
+  const Fleet fleet = read_fleet(files);
+  EXPECT_EQ(fleet.unread, 1u);
+  EXPECT_EQ(fleet.leaks, 1u);
+  EXPECT_EQ(fleet.members[fleet.worst].rank, 1);
+  EXPECT_NE(fleet.sentence.find("1 of 2 files could not be read"), std::string::npos) << fleet.sentence;
+  EXPECT_EQ(fleet_page(fleet).find("<b>database"), std::string::npos);
+}
+
+TEST_F(FleetTest, TheRunsOfAFolderAreFound) {
+  rank_file(3, 0);
+  std::filesystem::create_directories(folder_ / "mine");
+  std::filesystem::copy_file(rank_file(4, 0), folder_ / "mine" / "run.db");
+  const auto found = find_runs(folder_.string());
+  EXPECT_EQ(found.size(), 3u);
+  EXPECT_NE(runs_table(read_fleet(found)).find("rank 3 on b"), std::string::npos);
+}
+
+TEST_F(FleetTest, TooManyAreRefused) {
+  EXPECT_THROW(read_fleet(std::vector<std::string>(most_members + 1, "x.db")), InputError);
+}
+
+}  // namespace
+}  // namespace plimsoll::report
