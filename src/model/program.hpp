@@ -35,9 +35,10 @@ struct ProgramOptions {
   // Updates inside the backward pass where nothing needs all gradients at once: no clipping, one micro-batch, nothing
   // fetched or reduced. The rest of such a step cannot be interrupted.
   bool early_updates = false;
-  bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
-  int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
-  bool logits = false;          // a list that makes the logits of one window
+  uint64_t joined_from = 32 << 20;  // bytes of a gradient that its product then hands on in pieces
+  bool keep_gradients = false;      // parameters' gradients can be read after the step; may cost their bytes
+  int64_t evaluate_batch = 0;       // sequences of an evaluation pass; 0: no evaluation list
+  bool logits = false;              // a list that makes the logits of one window
   // Where this process is one of several ranks that make the step together: which one, and how they talk. Without a
   // communicator the program can be planned only.
   int rank = 0, ranks = 1;
