@@ -51,7 +51,7 @@ Node joined(const List& list, const Node& update, const Uses& uses) {
 
 }  // namespace
 
-void update_early(List& list, size_t first) {
+void update_early(List& list, size_t first, uint64_t joined_from) {
   const Graph& graph = list.graph();
   std::vector<std::vector<Node>> after(first);
   std::vector<bool> left_out(first);
@@ -59,6 +59,7 @@ void update_early(List& list, size_t first) {
     const Node& update = list.nodes()[n];
     const Uses uses = uses_of(list, first, graph.owner(update.out[0]), graph.owner(update.in[0]));
     Node both = joined(list, update, uses);
+    if (graph[update.in[0]].type.bytes() < joined_from) both.op = nullptr;
     if (both.op)
       for (size_t writer : uses.writers) left_out[writer] = true;
     after[uses.last].push_back(both.op ? std::move(both) : update);

@@ -193,7 +193,7 @@ void record_training(Program& program, const ProgramOptions& options) {
   record_update(program, options, exchange, list);
   const bool at_once = options.accumulate == 1 && options.ranks == 1 && options.clip <= 0;
   if (options.early_updates && at_once && !options.keep_gradients && fetched_bytes(list) == 0)
-    update_early(list, list.loop_end);
+    update_early(list, list.loop_end, options.joined_from);
 }
 
 void record_evaluation(Program& program, const ProgramOptions& options) {

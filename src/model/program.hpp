@@ -35,11 +35,12 @@ struct ProgramOptions {
   // Updates inside the backward pass where nothing needs all gradients at once: no clipping, one micro-batch, nothing
   // fetched or reduced. The rest of such a step cannot be interrupted.
   bool early_updates = false;
-  bool keep_gradients = false;  // parameters' gradients can be read after the step; may cost their bytes
-  int64_t evaluate_batch = 0;   // sequences of an evaluation pass; 0: no evaluation list
-  bool logits = false;          // a list that makes the logits of one window
-  int64_t tiles = 0;            // of pictures in one window, at most; 0: none are looked at
-  int64_t picture_buffers = 0;  // bytes in which pictures are decoded
+  uint64_t joined_from = 32 << 20;  // bytes of a gradient that its product then hands on in pieces
+  bool keep_gradients = false;      // parameters' gradients can be read after the step; may cost their bytes
+  int64_t evaluate_batch = 0;       // sequences of an evaluation pass; 0: no evaluation list
+  bool logits = false;              // a list that makes the logits of one window
+  int64_t tiles = 0;                // of pictures in one window, at most; 0: none are looked at
+  int64_t picture_buffers = 0;      // bytes in which pictures are decoded
   // Where the tower is not trained: tiles whose features are kept, at least, and the bytes that may take.
   int64_t picture_cache = 0;
   uint64_t picture_cache_bytes = 0;

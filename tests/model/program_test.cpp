@@ -171,6 +171,7 @@ TEST(Program, UpdatingEarlyChangesNoBit) {
           options.dropout = .1f;
           ProgramOptions sooner = options;
           sooner.early_updates = true;
+          sooner.joined_from = choice == Recompute::nothing ? 0 : 8192;
           Session late(options), early(sooner, 3);
           EXPECT_EQ(find_overlap(*early.program.graph, early.plan), "");
           for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(late.step(i), early.step(i)) << tied << rows;
@@ -203,6 +204,7 @@ TEST(Program, AnEarlyUpdateIsNeverHalfDone) {
   ProgramOptions options = odd_model();
   options.clip = 0;
   options.early_updates = true;
+  options.joined_from = 0;
   Session s(options);
   const List& list = s.program.graph->lists()[size_t(s.program.train)];
   auto updates = [&](const Node& node) {

@@ -156,7 +156,7 @@ class UpdatedWeight final : public Product {
   }
 
   // As many rows as make packing dy worth it, in few bytes: half a core's cache is packed operands.
-  static constexpr int64_t piece_rows = 192, piece_columns = 128;
+  static constexpr int64_t piece_rows = 192, piece_columns = 256;
   bool transposed_;
   std::shared_ptr<const Update> update_;
 };
