@@ -102,9 +102,11 @@ def passes(test):
         try:
             return process.wait(SECONDS) in (0, 77)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             return False
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 def complaint():
