@@ -24,7 +24,8 @@ from mutants import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-mutants"
-TREE, BUILD = WORK / "tree", WORK / "build"
+TREE = WORK / "tree"
+BUILD = TREE / "build"  # as the release preset has it, so that a compiler cache knows most files already
 CMAKE = "/usr/bin/cmake" if Path("/usr/bin/cmake").exists() else "cmake"
 FOUND = WORK / "found.json"
 ROOMS = sorted({path.parent.name for path in (ROOT / "tests").glob("*/*_test.cpp")})
@@ -36,7 +37,7 @@ def copy_tree():
     """Writes only what changed, so that only that is compiled again."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     wanted = {name for name in names.decode().split("\0") if name and (ROOT / name).exists()}
-    for path in [path for path in TREE.rglob("*") if path.is_file()]:
+    for path in [path for path in TREE.rglob("*") if path.is_file() and BUILD not in path.parents]:
         if str(path.relative_to(TREE)) not in wanted:
             path.unlink()
     for name in wanted:
