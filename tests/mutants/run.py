@@ -160,7 +160,7 @@ def main():
               if not which or str(number) in which or any(not w.isdigit() and w in mutant.file for w in which)]
     copy_tree()
     subprocess.run([CMAKE, "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DPLIMSOLL_WERROR=ON",
-                    "-DPLIMSOLL_BY_ROOM=OFF"], check=True, stdout=subprocess.DEVNULL)
+                    "-DPLIMSOLL_BY_ROOM=OFF", "-DPLIMSOLL_TEST_FLAGS=-O0"], check=True, stdout=subprocess.DEVNULL)
     found = Found()
     survivors = []
     for number, mutant in chosen:
