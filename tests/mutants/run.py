@@ -68,16 +68,15 @@ class Found:
     def keep(self):
         FOUND.write_text(json.dumps(self.all, indent=1))
 
-    def require_passing(self, tests):
-        for test in tests:
-            if test in self.all["passing"]:
-                continue
-            if refusal := build([test]):
-                sys.exit(refusal)
-            if not passes(test):
-                sys.exit(f"{test} fails without a mutant: {complaint()}")
-            self.all["passing"].append(test)
-            self.keep()
+    def require_passing(self, test):
+        if test in self.all["passing"]:
+            return
+        if refusal := build([test]):
+            sys.exit(refusal)
+        if not passes(test):
+            sys.exit(f"{test} fails without a mutant: {complaint()}")
+        self.all["passing"].append(test)
+        self.keep()
 
 
 def build(tests):
@@ -125,15 +124,12 @@ def apply(mutant):
     return path, whole
 
 
-def try_mutant(mutant, tests):
+def is_noticed(mutant, test):
     path, whole = apply(mutant)
     try:
-        for test in tests:
-            if refusal := build([test]):
-                sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
-            if not passes(test):
-                return f"{test}: {complaint()}"
-        return None
+        if refusal := build([test]):
+            sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
+        return not passes(test)
     finally:
         path.write_text(whole)
 
@@ -142,10 +138,11 @@ def notice(mutant, found):
     """What the first test says that notices, or nothing."""
     key = f"{mutant.file}: {mutant.before} -> {mutant.after} {' '.join(mutant.tests)}"
     if key not in found.all["noticed"]:
-        others = [room for room in ROOMS if room not in mutant.tests]
-        for tests in (mutant.tests, others):
-            found.require_passing(tests)
-            if noticed := try_mutant(mutant, tests):
+        noticed = None
+        for test in [*mutant.tests, *(room for room in ROOMS if room not in mutant.tests)]:
+            found.require_passing(test)
+            if is_noticed(mutant, test):
+                noticed = f"{test}: {complaint()}"
                 break
         found.all["noticed"][key] = noticed
         found.keep()
