@@ -237,7 +237,7 @@ TEST_P(Fast, ColumnSumAddSumSquares) {
 // Queries, keys and values with rows of their own, as columns of one value and as values of different widths.
 TEST_P(Fast, AttentionBothWaysWithAndWithoutMasks) {
   for (int64_t length : {1, 31, 33, 64, 100, 280})
-    for (int64_t width : {10, 32, 40})
+    for (int64_t width : length == 280 ? std::vector<int64_t>{40} : std::vector<int64_t>{10, 32, 40})
       for (bool causal : {true, false})
         for (bool drops : {false, true})
           for (bool adds : {false, true}) {
