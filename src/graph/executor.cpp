@@ -44,6 +44,14 @@ Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* 
     for (int leaf = 1; leaf < list.leaves().count; ++leaf)
       for (size_t n = 0; n < list.loop_end; ++n)
         bind(bound, graph, list.nodes()[n], leaf, threads_in_loop, options);
+    for (int leaf = 0; leaf < list.leaves().count; ++leaf) {
+      const auto loop = bound.steps.begin() + std::ptrdiff_t(bound.loop_of(leaf));
+      const auto first = std::find_if(loop, loop + std::ptrdiff_t(bound.loop_end),
+                                      [](const Step& step) { return step.op->commits(); });
+      if (first == loop + std::ptrdiff_t(bound.loop_end)) break;
+      if (list.lanes > 1) fail("[executor] {} commits in a loop of several lanes", first->op->name());
+      first->commits = bound.commits = true;
+    }
   }
 }
 
@@ -81,7 +89,8 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int leaf
   bound.steps.push_back(step);
 }
 
-bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt) {
+bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt,
+                      Interrupt leave) {
   struct Context {
     const Executor* executor;
     const Step* step;
@@ -98,6 +107,10 @@ bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
   for (size_t i = begin; i < end; ++i) {
     context.step = &bound.steps[i];
     if (context.step->asks && interrupt()) return false;
+    if (context.step->commits && now.last) {
+      if (leave()) return false;
+      interrupt = {};
+    }
     if (!context.step->runs()) continue;
     pool_->run(job, &context, context.step->parts);
   }

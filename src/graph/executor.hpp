@@ -48,7 +48,8 @@ class Executor {
   // Runs the list once: before each micro-batch `fill(micro, leaf)` writes the leaf's input, one call at a time. Where
   // it returns false, or `interrupt` true within the loop, or a value could not be fetched, the run is abandoned and this
   // returns false: parameters and moments, which only the nodes after the loop change, are as before. `leave` is asked
-  // once, after the loop: whether to abandon the run even so.
+  // once, after the loop or before the first node that commits(): whether to abandon the run even so. From then on it is
+  // not interrupted.
   template <typename Fill>
   bool run(int list, Moment now, Fill&& fill, Interrupt interrupt = {}, Interrupt leave = {}) {
     const Bound& bound = lists_[static_cast<size_t>(list)];
@@ -64,15 +65,17 @@ class Executor {
           }
         }
         now.micro = micro + first;
-        const bool ended = bound.lanes == 1 ? replay(bound, bound.loop_of(first),
-                                                     bound.loop_of(first) + bound.loop_end, now, interrupt)
-                                            : replay_lanes(bound, first, lanes, now, interrupt);
+        now.last = first + lanes == leaves && micro + bound.leaves.all >= bound.repeats;
+        const size_t loop = bound.loop_of(first);
+        const bool ended = bound.lanes == 1
+                               ? replay(bound, loop, loop + bound.loop_end, now, interrupt, leave)
+                               : replay_lanes(bound, first, lanes, now, interrupt);
         if (!fetched(ended) || !ended) return false;
       }
     }
-    if (leave()) return false;
+    if (!bound.commits && leave()) return false;
     now.micro = now.round = 0;  // updates inside the backward pass leave some of it here
-    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now, {});
+    replay(bound, bound.loop_end, bound.loop_end + bound.rest, now);
     return true;
   }
   bool run(int list, const Moment& now, Interrupt interrupt = {}) {
@@ -86,6 +89,7 @@ class Executor {
     Frame frame;  // scratch and moment are filled in per part
     int parts;
     bool asks;             // for an interrupt before it: enough work lies behind
+    bool commits;          // the first in the loop that does
     const int32_t* count;  // of its condition; null: none
     int64_t above;
     bool runs() const { return !count || *count > above; }
@@ -94,6 +98,7 @@ class Executor {
     std::vector<Step> steps;  // the loop as leaf 0 sees it, the rest, then the loop of the other leaves
     size_t loop_end = 0, rest = 0;
     int repeats = 1, lanes = 1;
+    bool commits = false;  // a node within the loop does
     LeafRange leaves;
     size_t loop_of(int leaf) const { return leaf == 0 ? 0 : rest + loop_end * static_cast<size_t>(leaf); }
     std::vector<std::unique_ptr<Operand[]>> operands;
@@ -104,7 +109,8 @@ class Executor {
   }
   void bind(Bound& bound, const Graph& graph, const Node& node, int leaf, int threads,
             const Options& options);
-  bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt);
+  bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt = {},
+              Interrupt leave = {});
   bool replay_lanes(const Bound& bound, int first, int lanes, const Moment& now, Interrupt interrupt);
   void check(ValueId id, DType dtype) const;
   // Whether everything that was to be fetched has been; where the list was left, waits until nothing is on its way.

@@ -22,6 +22,7 @@ struct Moment {
   uint64_t step = 0;  // optimizer steps done before this one
   int micro = 0;      // micro-batch within the step
   int round = 0;      // micro-batches this leaf has had before in this step
+  bool last = false;  // no micro-batch of this step comes after those that run now
   float learning_rate = 0;
   int position = 0;      // generation: where in the context this token stands
   uint64_t seed = 0;     // dropout
@@ -108,6 +109,8 @@ class Op {
   }
   // Whether it adds the rows of input 1 to those rows of output 0 that the tokens of input 0 say.
   virtual bool adds_rows() const { return false; }
+  // Whether, when it runs for the last time in a step, this step must not be left any more.
+  virtual bool commits() const { return false; }
   // Floats of scratch each thread needs.
   virtual size_t scratch(std::span<const Type> /*in*/, std::span<const Type> /*out*/) const { return 0; }
   // Floating-point operations, as a measure of how many parts are worth making.

@@ -1,6 +1,8 @@
 #include "model/program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "graph/fetch.hpp"
 #include "loss/head.hpp"
@@ -61,18 +63,71 @@ ValueId record_pictures(const Model& model, List& list, const std::string& prefi
   return model.connect(list, model.see(list, pixels));
 }
 
+std::vector<int64_t> elements_of(const std::vector<Parameter>& parameters, const Graph& graph) {
+  std::vector<int64_t> elements;
+  for (const Parameter& parameter : parameters) elements.push_back(graph[parameter.id].type.elements());
+  return elements;
+}
+
+// By gradient, the last node that writes it.
+std::vector<size_t> last_writers(const Program& program, const List& list) {
+  std::map<ValueId, size_t> last;
+  for (size_t n = 0; n < list.nodes().size(); ++n)
+    for (ValueId id : list.nodes()[n].out) last[program.graph->owner(id)] = n;
+  std::vector<size_t> writers;
+  for (ValueId gradient : program.gradients) writers.push_back(last.at(program.graph->owner(gradient)));
+  return writers;
+}
+
+// Every gradient on its way to its owners as soon as it is complete.
+void begin_early(Program& program, const ranks::ExchangePointer& exchange,
+                 const ranks::ReductionPointer& reduction, ValueId buffer, const std::vector<size_t>& writers,
+                 List& list) {
+  const size_t loop_end = list.loop_end;
+  std::vector<Node> nodes(list.nodes().begin(), list.nodes().begin() + std::ptrdiff_t(loop_end)), all;
+  size_t begun = 0;
+  for (size_t n = 0; n < loop_end; ++n) {
+    all.push_back(std::move(nodes[n]));
+    Node begin{.name = fmt::format("exchange.{}", begun),
+               .op = ranks::begin_reduction(exchange, reduction, begun),
+               .in = {},
+               .out = {}};
+    for (; begun < exchange->order.size() && writers[exchange->order[begun]] == n; ++begun)
+      begin.in.push_back(program.gradients[exchange->order[begun]]);
+    if (begin.in.empty()) continue;
+    begin.out = begin.in;
+    begin.out.push_back(buffer);
+    all.push_back(std::move(begin));
+  }
+  const size_t end = all.size();
+  list.replace(std::move(all), end);
+}
+
 // Adds up what the leaves hand on, those of other ranks included.
 void record_reduction(Program& program, const ProgramOptions& options, const ranks::ExchangePointer& exchange,
-                      List& list) {
+                      const std::vector<size_t>& writers, List& list) {
+  std::vector<ValueId> losses = {program.loss};
+  if (options.weighted) losses.push_back(program.cross_entropy);
   std::vector<ValueId> handed = program.gradients;
-  handed.push_back(program.loss);
-  if (options.weighted) handed.push_back(program.cross_entropy);
-  if (list.leaves().count > 1) list.emit_into(ops::reduce_lanes(), handed, handed, "reduction");
-  if (options.ranks == 1) return;
+  handed.insert(handed.end(), losses.begin(), losses.end());
+  const bool leaves = list.leaves().count > 1;
+  if (options.ranks == 1) {
+    if (leaves) list.emit_into(ops::reduce_lanes(), handed, handed, "reduction");
+    return;
+  }
+  const auto reduction = ranks::make_reduction(exchange);
+  // Lanes complete a gradient each in its own time, and a step that fetches may have to be left at any time.
+  const bool early = list.lanes == 1 && fetched_bytes(list) == 0;
+  const ValueId buffer = program.graph->value("exchange", ranks::reduction_buffer(*exchange), Role::scratch,
+                                              early && leaves ? Keep::forever : Keep::touched);
+  if (early) begin_early(program, exchange, reduction, buffer, writers, list);
+  const std::vector<ValueId>& left = early ? losses : handed;
+  if (leaves) list.emit_into(ops::reduce_lanes(), left, left, "reduction");
   std::vector<ValueId> out = handed;
-  out.push_back(
-      program.graph->value("exchange", ranks::reduction_buffer(*exchange), Role::scratch, Keep::touched));
-  list.emit_into(ranks::reduce_to_owners(exchange, program.gradients.size()), handed, out, "exchange");
+  out.push_back(buffer);
+  list.emit_into(
+      early ? ranks::end_reduction(exchange, reduction) : ranks::reduce_to_owners(exchange, reduction),
+      handed, out, "exchange");
 }
 
 // The part of a value that belongs to a piece of a parameter; the value itself where that is all of it.
@@ -103,7 +158,8 @@ void record_clip(Program& program, const ProgramOptions& options, const ranks::E
                    "norm." + graph[program.trained[piece.parameter].id].name);
   }
   if (options.ranks > 1)
-    list.emit_into(ranks::share_partials(exchange), {partials}, {partials}, "squares.shared");
+    list.emit_into(ranks::share_partials(exchange, elements_of(program.trained, graph)), {partials},
+                   {partials}, "squares.shared");
   program.clip = graph.value("clip", {{2}}, Role::scratch, Keep::to_end);
   list.emit_into(ops::clip(options.clip), {partials}, {program.clip}, "clip");
 }
@@ -183,12 +239,14 @@ void record_training(Program& program, const ProgramOptions& options) {
 
   for (const Parameter& parameter : program.trained)
     program.gradients.push_back(gradients.of.at(parameter.id));
-  std::vector<int64_t> elements;
-  for (const Parameter& parameter : program.trained) elements.push_back(graph[parameter.id].type.elements());
-  program.shards = ranks::make_shards(elements, options.ranks);
-  const auto exchange = std::make_shared<ranks::Exchange>(
-      ranks::Exchange{options.team, options.rank, options.ranks, list.leaves().all, program.shards});
-  record_reduction(program, options, exchange, list);
+  program.shards = ranks::make_shards(elements_of(program.trained, graph), options.ranks);
+  const std::vector<size_t> writers = last_writers(program, list);
+  std::vector<size_t> order(program.trained.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return writers[a] < writers[b]; });
+  const auto exchange = std::make_shared<ranks::Exchange>(ranks::Exchange{
+      options.team, options.rank, options.ranks, list.leaves().all, program.shards, std::move(order)});
+  record_reduction(program, options, exchange, writers, list);
   if (options.clip > 0) record_clip(program, options, exchange, list);
   record_update(program, options, exchange, list);
   const bool at_once = options.accumulate == 1 && options.ranks == 1 && options.clip <= 0;

@@ -7,6 +7,7 @@ namespace plimsoll::platform {
 
 // Returns at once where `word` is no longer `value`; may return early for no reason.
 void sleep_while(std::atomic<uint32_t>& word, uint32_t value);
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value, double at_most);  // seconds
 void wake(std::atomic<uint32_t>& word, int count);
 
 }  // namespace plimsoll::platform

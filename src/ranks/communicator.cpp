@@ -2,8 +2,23 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
+
+#include "platform/clock.hpp"
 
 namespace plimsoll::ranks {
+
+// Looks often at first, then lets others run, then sleeps a little in between: ranks may outnumber cores.
+void Communicator::wait(int ticket) {
+  constexpr int yields_after = 50, sleeps_after = 2000;
+  constexpr double nap = 50e-6;
+  for (int looks = 0; !done(ticket); ++looks) {
+    if (looks > sleeps_after)
+      platform::sleep_seconds(nap);
+    else if (looks > yields_after)
+      std::this_thread::yield();
+  }
+}
 
 // Up a binary tree of the ranks, then down again.
 uint64_t Team::max(uint64_t value) const {

@@ -28,13 +28,20 @@ class Communicator {
   // Begin a transfer and return its ticket. Both sides give the same number of bytes.
   virtual int send(int to, const void* data, size_t bytes) = 0;
   virtual int receive(int from, void* data, size_t bytes) = 0;
-  // Returns when the transfer is done, yielding the processor meanwhile; the ticket is used up. RankLost where it cannot
-  // be done any more.
-  virtual void wait(int ticket) = 0;
+  // Whether the transfer is done; the ticket is then used up. RankLost where it cannot be done any more.
+  virtual bool done(int ticket) = 0;
+  // Returns when it is done, yielding the processor meanwhile.
+  void wait(int ticket);
   // What to add where the loss of a rank is reported.
   virtual void set_advice(std::string) {}
   // The end of an orderly run, on all ranks. Without it the others take this rank for lost.
   virtual void finish() {}
+
+  // Seconds of all steps, for people: spent on messages that nothing else was done beside, on messages beside the backward
+  // pass, and waiting until all ranks had done their part of the step.
+  struct Tally {
+    double exposed = 0, hidden = 0, meeting = 0;
+  } tally;
 };
 
 // What all ranks of a run agree on. Every rank makes the same calls in the same order; without a communicator there is one

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "platform/clock.hpp"
@@ -39,18 +38,11 @@ class MpiCommunicator final : public Communicator {
     check(mpi_->receive(from, data, bytes, &ticket), "receiving");
     return ticket;
   }
-  // Looks often at first, then lets others run, then sleeps a little in between: ranks may outnumber cores.
-  void wait(int ticket) override {
-    for (int looks = 0;; ++looks) {
-      int flag = 0;
-      check(mpi_->done(ticket, &flag), "waiting for a message");
-      if (flag) return;
-      if (vigil_ && vigil_->lost()) throw RankLost(vigil_->what());
-      if (looks > sleeps_after)
-        platform::sleep_seconds(nap);
-      else if (looks > yields_after)
-        std::this_thread::yield();
-    }
+  bool done(int ticket) override {
+    int flag = 0;
+    check(mpi_->done(ticket, &flag), "waiting for a message");
+    if (!flag && vigil_ && vigil_->lost()) throw RankLost(vigil_->what());
+    return flag != 0;
   }
   void finish() override {
     if (vigil_) vigil_->finish();
@@ -68,9 +60,6 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
-  static constexpr int yields_after = 50, sleeps_after = 2000;
-  static constexpr double nap = 50e-6;
-
   void check(int code, const char* doing) const {
     if (code == 0) return;
     std::array<char, 512> text{};

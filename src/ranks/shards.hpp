@@ -1,7 +1,7 @@
 // Which rank owns which elements of the trained parameters: it adds up their gradient, keeps their moments and updates
-// them. A pure function of the sizes and the number of ranks. Shards follow each other over the parameters in their order
-// and are cut at multiples of `shard_block` elements of a parameter, so that sums of squares and the blocks of 8-bit
-// moments are never divided.
+// them. A pure function of the sizes and the number of ranks. Every rank has a share of every parameter that is large enough, so
+// that all of them have something to add up whichever gradient is complete. Parameters are cut at multiples of `shard_block`
+// elements, so that sums of squares and the blocks of 8-bit moments are never divided.
 #pragma once
 #include <cstddef>
 #include <cstdint>

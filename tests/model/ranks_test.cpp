@@ -1,6 +1,8 @@
 // A step on several ranks has the bits of a step on one, for every division of the leaves.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "../ranks/threads.hpp"
 #include "session.hpp"
 
@@ -62,6 +64,47 @@ TEST(Ranks, MomentsInEightBitsToo) {
   ProgramOptions options = model_in_pieces();
   options.adamw.eight_bit = true;
   compare(options, 3, 1, {2, 3});
+}
+
+TEST(Ranks, ALossThatIsNoNumberIsEverybodys) {
+  ProgramOptions options = model_in_pieces();
+  options.lanes = 1;
+  ranks::ThreadRanks(3).run([&](ranks::Communicator& own) {
+    ProgramOptions mine = options;
+    mine.rank = own.rank(), mine.ranks = 3, mine.team = ranks::Team(&own);
+    mine.leaves = leaves_of(mine.rank, 3, 5);
+    Session session(mine);
+    EXPECT_TRUE(std::isfinite(session.step(0)));
+    if (own.rank() == 1) session.executor->data(session.program.trained.front().id)[0] = NAN;
+    EXPECT_TRUE(std::isnan(session.step(1))) << own.rank();
+  });
+}
+
+// One rank wants to leave just before its gradients begin their way: all do, and the step can be done again.
+TEST(Ranks, AStepIsLeftByAllOrByNone) {
+  ProgramOptions options = model_in_pieces();
+  options.lanes = 1, options.leaves = LeafRange{0, 4, 4};
+  const Result whole = after_steps(options);
+  ranks::ThreadRanks(2).run([&](ranks::Communicator& own) {
+    ProgramOptions mine = options;
+    mine.rank = own.rank(), mine.ranks = 2, mine.team = ranks::Team(&own);
+    mine.leaves = leaves_of(mine.rank, 2, 4);
+    Session session(mine);
+    struct Asked {
+      ranks::Team team;
+      bool wants;
+      int times = 0;
+    } asked{mine.team, own.rank() == 1};
+    const Interrupt leave{[](void* of) {
+                            auto& a = *static_cast<Asked*>(of);
+                            ++a.times;
+                            return a.team.any(a.wants);
+                          },
+                          &asked};
+    EXPECT_FALSE(session.run(0, 1e-3f, leave));
+    EXPECT_EQ(asked.times, 1);
+    for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(session.step(i), whole.losses[i]);
+  });
 }
 
 TEST(Ranks, EveryRankHoldsItsShareOfTheMoments) {

@@ -58,16 +58,21 @@ struct Session {
   }
   // One step on tokens drawn from (step, row): the same whatever the split into micro-batches.
   float step(uint64_t step, float lr = 1e-3f) {
+    run(step, lr);
+    return *executor->data(program.loss);
+  }
+  bool run(uint64_t step, float lr = 1e-3f, Interrupt leave = {}) {
     const Type type = (*program.graph)[program.tokens].type;
     const int64_t vocab = program.model->spec().vocab, n = type.elements();
-    executor->run(program.train, Moment{.step = step, .learning_rate = lr, .seed = 3},
-                  [&](int micro, int lane) {
-                    const CounterRng rng(step, Stream::windows);
-                    for (int64_t i = 0; i < n; ++i)
-                      executor->tokens(program.tokens, lane)[i] =
-                          int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
-                  });
-    return *executor->data(program.loss);
+    return executor->run(
+        program.train, Moment{.step = step, .learning_rate = lr, .seed = 3},
+        [&](int micro, int lane) {
+          const CounterRng rng(step, Stream::windows);
+          for (int64_t i = 0; i < n; ++i)
+            executor->tokens(program.tokens, lane)[i] =
+                int32_t(rng.below(uint64_t(micro * n + i), uint64_t(vocab)));
+        },
+        {}, leave);
   }
   std::vector<float> values(ValueId id) const {
     const float* data = executor->data(id);

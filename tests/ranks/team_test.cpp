@@ -1,8 +1,10 @@
 // What ranks agree on, and who owns what.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
 
+#include "ranks/courier.hpp"
 #include "ranks/shards.hpp"
 #include "threads.hpp"
 
@@ -47,28 +49,73 @@ TEST(Team, ALostRankEndsTheOthers) {
                RankLost);
 }
 
-TEST(Shards, CoverEverythingOnceAndInOrder) {
+TEST(Shards, CoverEverythingOnceInEqualShares) {
   const std::vector<int64_t> elements = {300, 5 * shard_block + 17, 1, 200'000, 64, 3 * shard_block};
   const int64_t all = std::accumulate(elements.begin(), elements.end(), int64_t{0});
   for (int ranks : {1, 2, 3, 4, 7, 64}) {
     const std::vector<Shard> shards = make_shards(elements, ranks);
     ASSERT_EQ(shards.size(), size_t(ranks));
-    size_t parameter = 0;
-    int64_t at = 0;
+    std::vector<int64_t> at(elements.size());
     for (const Shard& shard : shards) {
+      size_t before = 0;
       for (const Piece& piece : shard) {
-        if (at == elements[parameter]) ++parameter, at = 0;
-        EXPECT_EQ(piece.parameter, parameter);
-        EXPECT_EQ(piece.begin, at);
+        EXPECT_TRUE(&piece == &shard.front() || piece.parameter > before);
+        before = piece.parameter;
+        EXPECT_EQ(piece.begin, at[piece.parameter]);
         EXPECT_EQ(piece.begin % shard_block, 0);
         EXPECT_GT(piece.end, piece.begin);
-        at = piece.end;
+        at[piece.parameter] = piece.end;
       }
-      EXPECT_LE(elements_of(shard), all / ranks + 2 * shard_block) << ranks;
+      EXPECT_LE(elements_of(shard), all / ranks + shard_block) << ranks;
     }
-    EXPECT_EQ(parameter, elements.size() - 1);
-    EXPECT_EQ(at, elements.back());
+    EXPECT_EQ(at, elements);
   }
+}
+
+TEST(Shards, EveryRankHasAPartOfALargeParameter) {
+  const std::vector<int64_t> elements = {4 * shard_block, 4 * shard_block};
+  for (const Shard& shard : make_shards(elements, 4)) EXPECT_EQ(shard.size(), 2u);
+}
+
+TEST(Courier, FollowsTheMarksAndHandsOnWhatIsThrown) {
+  struct Seen {
+    Courier courier;
+    std::atomic<int> stage{0};
+  } seen;
+  const auto job = [](void* of) {
+    auto& s = *static_cast<Seen*>(of);
+    s.stage = 1;
+    while (!s.courier.reached(3)) {
+    }
+    s.stage = 2;
+    while (!s.courier.hurried()) s.courier.rest();
+    s.stage = 3;
+  };
+  for (int round = 0; round < 3; ++round) {
+    seen.stage = 0;
+    seen.courier.begin(job, &seen);
+    EXPECT_TRUE(seen.courier.working());
+    seen.courier.reach(2);
+    EXPECT_LT(seen.stage, 2);
+    seen.courier.reach(3);
+    seen.courier.finish();
+    EXPECT_FALSE(seen.courier.working());
+    EXPECT_EQ(seen.stage, 3);
+  }
+  seen.courier.begin([](void*) { throw RankLost("rank 1 is lost"); }, nullptr);
+  EXPECT_THROW(seen.courier.finish(), RankLost);
+}
+
+TEST(Courier, CanBeGivenUpAtAnyMark) {
+  Courier courier;
+  courier.begin(
+      [](void* of) {
+        while (!static_cast<Courier*>(of)->reached(9)) {
+        }
+        static_cast<Courier*>(of)->rest();
+      },
+      &courier);
+  courier.reach(1);
 }
 
 }  // namespace

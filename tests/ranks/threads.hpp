@@ -1,6 +1,5 @@
 // Ranks that are threads of one process, for tests: a mailbox for each pair, messages in their order.
 #pragma once
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -29,30 +28,30 @@ class ThreadRanks {
       std::lock_guard lock(all_.mutex_);
       const auto* from = static_cast<const std::byte*>(data);
       all_.boxes_[{rank_, to}].emplace_back(from, from + bytes);
-      all_.changed_.notify_all();
       return -1;  // copied: there is nothing to wait for
     }
     int receive(int from, void* data, size_t bytes) override {
       waiting_.push_back({from, data, bytes, false});
       return int(waiting_.size()) - 1;
     }
-    // Receives from one rank are served in the order they were begun, whichever is waited for.
-    void wait(int ticket) override {
-      if (ticket < 0) return;
-      std::unique_lock lock(all_.mutex_);
+    // Receives from one rank are served in the order they were begun, whichever is asked for.
+    bool done(int ticket) override {
+      if (ticket < 0) return true;
+      std::lock_guard lock(all_.mutex_);
       const Waiting& wanted = waiting_[size_t(ticket)];
       for (size_t i = 0; i <= size_t(ticket); ++i) {
         Waiting& each = waiting_[i];
         if (each.done || each.from != wanted.from) continue;
         auto& box = all_.boxes_[{each.from, rank_}];
-        all_.changed_.wait(lock, [&] { return !box.empty() || all_.gone_ >= 0; });
-        if (box.empty()) throw RankLost("rank " + std::to_string(all_.gone_) + " is lost");
+        if (box.empty() && all_.gone_ >= 0) throw RankLost("rank " + std::to_string(all_.gone_) + " is lost");
+        if (box.empty()) return false;
         if (box.front().size() != each.bytes)
           fail("a message has {} bytes, {} expected", box.front().size(), each.bytes);
         if (each.bytes) std::memcpy(each.data, box.front().data(), each.bytes);
         box.pop_front();
         each.done = true;
       }
+      return true;
     }
 
    private:
@@ -81,7 +80,6 @@ class ThreadRanks {
           errors[size_t(rank)] = std::current_exception();
           std::lock_guard lock(mutex_);
           if (gone_ < 0) gone_ = rank;
-          changed_.notify_all();
         }
       });
     for (std::thread& thread : threads) thread.join();
@@ -92,7 +90,6 @@ class ThreadRanks {
  private:
   const int size_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes_;  // from, to
   int gone_ = -1;
 };

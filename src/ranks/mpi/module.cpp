@@ -1,5 +1,5 @@
 // The module: MPI's point-to-point messages behind a table of functions. Compiled once for each MPI library that is installed;
-// only the thread that started it may call it.
+// one thread at a time may call it.
 #include "ranks/mpi/module.h"
 
 #include <mpi.h>
@@ -35,7 +35,7 @@ int take_ticket() {
 
 int start(int* rank, int* size) {
   int provided = 0;
-  if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)) return code;
+  if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided)) return code;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (const int code = MPI_Comm_rank(MPI_COMM_WORLD, rank)) return code;
   return MPI_Comm_size(MPI_COMM_WORLD, size);
