@@ -1,5 +1,4 @@
 // `plimsoll train`: trains a model or resumes a run.
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +42,20 @@ nlohmann::ordered_json provenance_json(const TrainResult& r) {
           {"skipped_lines", r.samples->bad}};
 }
 
+nlohmann::ordered_json rank_json(size_t rank, const RankFigures& figures) {
+  const RankFigures::Ended& ended = figures.ended;
+  return {{"rank", rank},
+          {"host", figures.host.data()},
+          {"plan_bytes", figures.plan_bytes},
+          {"process_bytes", figures.process_bytes},
+          {"rss_after_warmup_bytes", ended.rss_after_warmup},
+          {"peak_rss_bytes", ended.rss_peak},
+          {"ms_per_step", ended.step_seconds * 1e3},
+          {"exchange_ms_per_step", ended.exchange.exposed * 1e3},
+          {"hidden_exchange_ms_per_step", ended.exchange.hidden * 1e3},
+          {"waiting_ms_per_step", ended.exchange.meeting * 1e3}};
+}
+
 void print_json(const TrainResult& r) {
   nlohmann::ordered_json out = {
       {"iterations", r.iterations},
@@ -77,12 +90,7 @@ void print_json(const TrainResult& r) {
       {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},
       {"verdict", verdict::to_json({r.verdict, {}})}};
-  for (size_t rank = 0; rank < r.ranks.size(); ++rank)
-    out["ranks"].push_back({{"rank", rank},
-                            {"host", r.ranks[rank].host.data()},
-                            {"plan_bytes", r.ranks[rank].plan_bytes},
-                            {"rss_after_warmup_bytes", r.ranks[rank].rss_after_warmup},
-                            {"peak_rss_bytes", r.ranks[rank].rss_peak}});
+  for (size_t rank = 0; rank < r.ranks.size(); ++rank) out["ranks"].push_back(rank_json(rank, r.ranks[rank]));
   fmt::print("{}\n", out.dump());
 }
 
@@ -123,13 +131,7 @@ void print_text(const TrainResult& r) {
                r.allocations_after_warmup
                    ? fmt::format("; {} allocations after warm-up", format_count(*r.allocations_after_warmup))
                    : "");
-  if (!r.ranks.empty()) {
-    const auto most = std::max_element(r.ranks.begin(), r.ranks.end(),
-                                       [](const auto& a, const auto& b) { return a.rss_peak < b.rss_peak; });
-    fmt::print("Of {} ranks, rank {} on {} had the highest peak: {} with a plan of {}\n", r.ranks.size(),
-               most - r.ranks.begin(), most->host.data(), format_bytes(most->rss_peak),
-               format_bytes(most->plan_bytes));
-  }
+  if (!r.ranks.empty()) fmt::print("{}\n", describe_ended(r.ranks));
   fmt::print("{}\n", r.verdict.sentence);
   const char* how = r.end == TrainResult::End::interrupted ? "Interrupted"
                     : r.end == TrainResult::End::stopped   ? "Stopped by the guard"

@@ -55,6 +55,10 @@ Current::Current(RunReader::Run run, const Configuration& configuration, double 
       line_(line_of(configuration, machine_bytes)),
       guard_level_(run_.kind == "guard" ? 0 : -1),
       online_({.limit_bytes = double(line_), .patience_seconds = verdict::usual_patience}) {
+  for (const auto& [name, value] : configuration)
+    if (name.starts_with("rank.") && name.ends_with(".node"))
+      if (const auto rank = text::number<int64_t>(std::string_view(name).substr(5, name.size() - 10)))
+        nodes_[*rank] = value;
   for (const char* key : {"job", "rank", "node"})
     for (const auto& [name, value] : configuration)
       if (name == key) rank_labels_.emplace_back(name, value);
@@ -108,6 +112,8 @@ void Current::take(const RunTail::News& news) {
       at->second.rss = std::max<int64_t>(row.rss, 0);
       at->second.threads = row.threads;
     }
+  for (const RankSampleRow& row : news.rank_samples)
+    if (ranks_.size() < most_processes || ranks_.count(row.rank)) ranks_[row.rank] = row;
   for (const RunReader::Event& event : news.events)
     if (const int64_t level = level_of(event); level >= 0) guard_level_ = level;
   if (!news.verdicts.empty() && news.verdicts.back().time > session_) read_final(news.verdicts.back());

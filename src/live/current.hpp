@@ -47,6 +47,12 @@ class Current {
   const std::string& phase() const { return phase_; }
   int64_t guard_level() const { return guard_level_; }  // 0 ok to 4 stop; -1: no guard has spoken
   const std::map<int64_t, CurrentProcess>& processes() const { return processes_; }
+  // Of a training run on several ranks: the newest of each, and where it runs.
+  const std::map<int64_t, RankSampleRow>& ranks() const { return ranks_; }
+  std::string node_of(int64_t rank) const {
+    const auto node = nodes_.find(rank);
+    return node == nodes_.end() ? std::string() : node->second;
+  }
   // While it runs as OnlineVerdict gives it; at the end the recorded one.
   verdict::Judgement judgement() const;
   const verdict::Verdict& verdict() const { return ended_ ? final_->verdict : online_.current(); }
@@ -66,6 +72,8 @@ class Current {
   std::string phase_;
   int64_t guard_level_ = -1;
   std::map<int64_t, CurrentProcess> processes_;  // living ones by the id of their row
+  std::map<int64_t, RankSampleRow> ranks_;
+  std::map<int64_t, std::string> nodes_;
   verdict::StartUp start_up_;
   double first_sample_ = -1;
   verdict::OnlineVerdict online_;

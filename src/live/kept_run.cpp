@@ -75,6 +75,13 @@ report::RunData KeptRun::take(const RunTail::News& news) {
   more.evaluations = news.evaluations;
   more.phases = news.phases;
   more.events = news.events;
+  if (!news.rank_samples.empty()) {
+    append(data_.rank_samples, news.rank_samples);
+    thin(data_.rank_samples, most_samples, [](const RankSampleRow& row) {
+      return Measures{row.rank, known_or_nan(row.rss), row.waiting_seconds};
+    });
+    data_.ranks = more.ranks = report::view_ranks(data_, false);
+  }
   for (const RunReader::Process& row : news.processes)
     if (known_.count(row.id) || known_.size() < 2 * most_processes) known_[row.id].process = row;
   // A process is recorded when it moved: what it had before holds for the moments of this increment too.

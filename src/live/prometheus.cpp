@@ -80,6 +80,21 @@ void add_processes(Page& page, const Current& current) {
   add("plimsoll_process_rss_bytes", "Resident memory of a process.", &CurrentProcess::rss);
 }
 
+void add_ranks(Page& page, const Current& current) {
+  if (current.ranks().empty()) return;
+  const auto add = [&](std::string_view name, std::string_view help, auto measure) {
+    page.family(name, "gauge", help);
+    for (const auto& [rank, row] : current.ranks())
+      page.value(measure(row), fmt::format("rank=\"{}\",node=\"{}\"", rank, label(current.node_of(rank))));
+  };
+  add("plimsoll_rank_rss_bytes", "Resident memory of a rank of the training run.",
+      [](const RankSampleRow& row) { return known(row.rss); });
+  add("plimsoll_rank_waiting_seconds", "Time of a step a rank waits for the others to have done their part.",
+      [](const RankSampleRow& row) { return row.waiting_seconds; });
+  add("plimsoll_rank_exchange_seconds", "Time of a step a rank spends on messages and nothing else.",
+      [](const RankSampleRow& row) { return row.exchange_seconds; });
+}
+
 void add_memory(Page& page, const Current& current) {
   const RunReader::Memory& memory = current.memory();
   page.gauge("plimsoll_memory_bytes", "Memory that is judged: PSS if known, otherwise RSS, plus swap.",
@@ -158,6 +173,7 @@ std::string metrics_text(const Current& current) {
   page.gauge("plimsoll_run_ended", "1 once the run has ended and its verdict is final.", current.ended());
   add_memory(page, current);
   add_processes(page, current);
+  add_ranks(page, current);
   add_verdict(page, current);
   add_training(page, current);
   if (!current.phase().empty()) {

@@ -150,6 +150,17 @@ struct BasicSite {
   int64_t allocated_bytes = unknown_count, allocated_blocks = unknown_count;  // ever, given back or not
 };
 
+// One of the ranks of a training run, told now and then by rank 0.
+struct RankSampleRow {
+  int64_t rank = 0;
+  double time = unknown_real;  // unknown: now
+  int64_t step = 0;
+  int64_t rss = unknown_count;
+  double step_seconds = unknown_real;      // median so far
+  double waiting_seconds = unknown_real;   // of a step: for the other ranks to have done their part
+  double exchange_seconds = unknown_real;  // of a step: on messages that nothing else was done beside
+};
+
 template <typename Text>
 struct BasicVerdict {
   double time = unknown_real;  // unknown: now

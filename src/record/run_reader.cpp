@@ -65,6 +65,9 @@ std::vector<RunReader::Site> RunReader::sites() const {
 std::vector<RunReader::Site> RunReader::sites_and_freed() const {
   return state_->file.all<Site>("ORDER BY bytes DESC, id");
 }
+std::vector<RankSampleRow> RunReader::rank_samples() const {
+  return state_->file.all<RankSampleRow>("ORDER BY id");
+}
 std::vector<RunReader::Verdict> RunReader::verdicts() const {
   return state_->file.all<Verdict>("ORDER BY id");
 }

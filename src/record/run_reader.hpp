@@ -49,7 +49,8 @@ class RunReader {
   std::vector<PlanRole> plan_roles() const;
   std::vector<Site> sites() const;  // those that hold memory, largest first
   std::vector<Site> sites_and_freed() const;
-  std::vector<Verdict> verdicts() const;  // the last is the final one
+  std::vector<RankSampleRow> rank_samples() const;  // of all ranks, in the order of writing
+  std::vector<Verdict> verdicts() const;            // the last is the final one
 
  private:
   struct State;

@@ -140,6 +140,7 @@ struct RunRecord::State {
   Insert<PlanRow> insert_plan;
   Insert<PlanRoleRow> insert_plan_role;
   Insert<SiteRow> insert_site;
+  Insert<RankSampleRow> insert_rank;
   Insert<BasicVerdict<Text>> insert_verdict;
   std::unique_ptr<Thinning> thinning;
 
@@ -202,7 +203,7 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   const auto prepare = [&]<typename Row>(Insert<Row>& insert) { insert = Insert<Row>(raw); };
   prepare(insert_step), prepare(insert_evaluation), prepare(insert_memory), prepare(insert_process);
   prepare(insert_sample), prepare(insert_phase), prepare(insert_event), prepare(insert_plan);
-  prepare(insert_plan_role), prepare(insert_site), prepare(insert_verdict);
+  prepare(insert_plan_role), prepare(insert_site), prepare(insert_rank), prepare(insert_verdict);
   thinning = std::make_unique<Thinning>(raw, options.max_bytes);
   last_commit = now();
 }
@@ -224,7 +225,8 @@ void RunRecord::State::create(const RecordOptions& how) {
 void RunRecord::State::forget_steps_after(int64_t step) {
   execute(raw,
           fmt::format("BEGIN IMMEDIATE; DELETE FROM steps WHERE step > {0}; DELETE FROM evaluations WHERE "
-                      "step > {0}; DELETE FROM memory WHERE step > {0}; COMMIT",
+                      "step > {0}; DELETE FROM memory WHERE step > {0}; DELETE FROM rank_samples WHERE step "
+                      "> {0}; COMMIT",
                       step)
               .c_str());
 }
@@ -349,6 +351,7 @@ void RunRecord::event(std::string_view kind, std::string_view text, double time)
 void RunRecord::plan(const PlanRow& row) noexcept { state_->add(state_->insert_plan, row); }
 void RunRecord::plan_role(const PlanRoleRow& row) noexcept { state_->add(state_->insert_plan_role, row); }
 void RunRecord::site(const SiteRow& row) noexcept { state_->add(state_->insert_site, row); }
+void RunRecord::rank_sample(const RankSampleRow& row) noexcept { state_->add(state_->insert_rank, row); }
 void RunRecord::verdict(std::string_view json, double time) noexcept {
   state_->add(state_->insert_verdict, {time, json});
 }

@@ -46,6 +46,7 @@ RunRows read_run_rows(const std::filesystem::path& path) {
           .plan = reader.plan(),
           .plan_roles = reader.plan_roles(),
           .sites = reader.sites(),
+          .rank_samples = in_order(reader.rank_samples()),
           .verdicts = in_order(reader.verdicts())};
 }
 

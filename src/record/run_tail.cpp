@@ -1,12 +1,16 @@
 #include "record/run_tail.hpp"
 
+#include <optional>
+
 #include "base/error.hpp"
 #include "record/run_file.hpp"
 
 namespace plimsoll {
 
 struct RunTail::State {
-  explicit State(const std::filesystem::path& path) : file(path) {}
+  explicit State(const std::filesystem::path& path) : file(path) {
+    if (file.has_table(Table<RankSampleRow>::name)) ranks.emplace(file);
+  }
 
   RunFile file;
   template <typename Row>
@@ -23,6 +27,7 @@ struct RunTail::State {
   Followed<RunReader::Event> events{file};
   Followed<RunReader::Verdict> verdicts{file};
   Followed<RunReader::Process> processes{file};
+  std::optional<Followed<RankSampleRow>> ranks;  // early files have no such table
   // Rows of processes change: each living one is looked at every time.
   Select<RunReader::Process> process{file.get(), "WHERE id = ?"};
   Statement version{file.get(), "PRAGMA data_version"};
@@ -95,6 +100,7 @@ RunTail::News RunTail::next(size_t most) {
     for (const PhaseRow& row : counted(state.read(state.phases, most)))
       news.phases.push_back({row.time, state.file.phase_name(row.phase_id)});
     news.events = counted(state.read(state.events, most));
+    if (state.ranks) news.rank_samples = counted(state.read(*state.ranks, most));
     // A verdict is on everything before it: it comes when all of that has been given.
     if (!cut) news.verdicts = counted(state.read(state.verdicts, most));
   } catch (...) {

@@ -31,6 +31,7 @@ class RunTail {
     std::vector<ProcessSampleRow> samples;
     std::vector<RunReader::Phase> phases;
     std::vector<RunReader::Event> events;
+    std::vector<RankSampleRow> rank_samples;
     std::vector<RunReader::Verdict> verdicts;  // after all rows before them
   };
   // At most `most` rows of each table; nothing at all where nothing has changed.

@@ -203,6 +203,20 @@ struct Table<BasicSite<Text>> : UsualTable {
                                       optional("allocated_blocks", &Row::allocated_blocks)};
 };
 
+template <>
+struct Table<RankSampleRow> : UsualTable {
+  using Row = RankSampleRow;
+  static constexpr const char* name = "rank_samples";
+  static constexpr bool later = true;
+  static constexpr std::tuple columns{required("rank", &Row::rank),
+                                      required("time", &Row::time),
+                                      required("step", &Row::step),
+                                      optional("rss", &Row::rss),
+                                      optional("step_seconds", &Row::step_seconds),
+                                      optional("waiting_seconds", &Row::waiting_seconds),
+                                      optional("exchange_seconds", &Row::exchange_seconds)};
+};
+
 template <typename Text>
 struct Table<BasicVerdict<Text>> : UsualTable {
   using Row = BasicVerdict<Text>;
@@ -217,7 +231,7 @@ void for_each_table(Each each) {
   all(static_cast<std::tuple<BasicRun<Text>, BasicSession<Text>, BasicSetting<Text>, StepRow, EvaluationRow,
                              BasicPhaseName<Text>, PhaseRow, MemoryRow, BasicProcess<Text>, ProcessSampleRow,
                              BasicEvent<Text>, BasicPlanValue<Text>, BasicPlanRole<Text>, BasicSite<Text>,
-                             BasicVerdict<Text>>*>(nullptr));
+                             RankSampleRow, BasicVerdict<Text>>*>(nullptr));
 }
 
 // Calls `each` with every column of a row's table.

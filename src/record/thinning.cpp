@@ -29,6 +29,10 @@ constexpr Source sources[] = {
      "WHERE id > "
      "?1 AND id <= ?2 ORDER BY id LIMIT ?3",
      150},
+    {"rank_samples",
+     "SELECT id, rank, rss, waiting_seconds, 0 FROM rank_samples WHERE id > ?1 AND id <= ?2 ORDER BY id "
+     "LIMIT ?3",
+     50},
     {"phases", "SELECT id, 0, NULL, NULL, 0 FROM phases WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3", 16},
     {"events", "SELECT id, 0, NULL, NULL, 0 FROM events WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
      100},

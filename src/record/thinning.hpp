@@ -32,7 +32,7 @@ class Thinning {
   uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  static constexpr size_t tables = 6;
+  static constexpr size_t tables = 7;
   static constexpr int rows_per_slice = 2048;
   struct Table {
     Statement select, remove, count, last;

@@ -1,5 +1,7 @@
 #include "report/run_data.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "diagnose/recorded_run.hpp"
@@ -13,6 +15,15 @@ void fill_roles(RunData& data, const diagnose::Roles& roles) {
     const auto role = roles.role.find({int(process.pid), uint64_t(std::max<int64_t>(0, process.start_time))});
     if (process.role.empty() && role != roles.role.end()) process.role = diagnose::role_name(role->second);
   }
+}
+
+// The memory of the record is rank 0's: where another one leaks, the verdict is about that.
+void take_worst_rank(RunData& data) {
+  if (data.ranks.leaks == 0 || data.ranks.worst == 0) return;
+  const RankRow& worst = data.ranks.rows[data.ranks.worst];
+  data.judgement = verdict::Judgement{worst.verdict, {}};
+  verdict::Verdict& said = data.judgement->verdict;
+  said.sentence = fmt::format("R{}: {}", worst.name().substr(1), said.sentence);
 }
 
 }  // namespace
@@ -31,6 +42,8 @@ RunData read_run_data(const std::string& path, double line) {
   data.line = judgement.verdict.limit_bytes;
   data.until = run.until;
   fill_roles(data, judgement.roles);
+  data.ranks = view_ranks(data, true, data.line);
+  take_worst_rank(data);
   return data;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/footprint.hpp"
 #include "record/run_rows.hpp"
+#include "report/rank_view.hpp"
 #include "verdict/judgement.hpp"
 
 namespace plimsoll::report {
@@ -16,6 +17,7 @@ struct RunData : RunRows {
   double line = 0;                              // bytes not to cross; 0: none known
   double from = 0;   // the part that was judged: of a resumed run the last session,
   double until = 0;  // up to where the program began to end
+  RankView ranks;    // of a training run on several
 };
 
 // Reads the file and judges it as `plimsoll verdict` does; `line` of 0 is the recorded one. InputError if it is

@@ -29,7 +29,7 @@ verdict::Judgement shown_judgement(verdict::Judgement judgement) {
 constexpr size_t memory_stretches = 900, step_stretches = 300, evaluation_stretches = 500;
 constexpr size_t stack_stretches = 350, charted_processes = 32;
 constexpr size_t most_phases = 1500, most_events = 500, most_plan = 3000, most_roles = 64, most_sites = 400,
-                 most_settings = 500;
+                 most_settings = 500, most_ranks = 1000;
 
 class RunText {
  public:
@@ -49,6 +49,7 @@ class RunText {
       evaluations();
       plan();
       sites();
+      ranks();
       configuration();
     }
     return json_.close('}').take();
@@ -293,6 +294,32 @@ class RunText {
             for (const std::string& frame : frames(site.stack)) json_.text(shown(frame));
             json_.close(']').integer(site.bytes).count(site.blocks).real(site.bytes_per_second);
             json_.count(site.process).text(shown(site.hint));
+          });
+    json_.close('}');
+  }
+
+  void ranks() {
+    const RankView& view = data_.ranks;
+    if (view.rows.empty()) return;
+    std::vector<const RankRow*> kept;
+    for (const RankRow& row : view.rows) kept.push_back(&row);
+    std::stable_sort(kept.begin(), kept.end(), [](const RankRow* a, const RankRow* b) {
+      return std::fmax(a->peak, 0) > std::fmax(b->peak, 0);
+    });
+    if (kept.size() > most_ranks) kept.resize(most_ranks);
+    const auto bytes = [&](double value) { json_.real(value, 17); };
+    json_.key("ranks").open('{').key("seen").integer(int64_t(view.rows.size()));
+    json_.key("sentence").text(view.sentence).key("worst").integer(view.rows[view.worst].rank);
+    json_.key("slowest").integer(view.rows[view.slowest].rank);
+    json_.key("median_peak_bytes"), bytes(view.median_peak);
+    json_.key("skew").real(view.skew);
+    cells({"rank", "node", "plan_bytes", "first_bytes", "bytes", "peak_bytes", "step_seconds",
+           "waiting_seconds", "exchange_seconds", "verdict"},
+          kept, [&](const RankRow* row) {
+            json_.integer(row->rank).text(row->node);
+            for (double value : {row->plan, row->first, row->last, row->peak}) bytes(value);
+            json_.real(row->step_seconds).real(row->waiting_seconds).real(row->exchange_seconds);
+            row->judged ? json_.text(verdict::kind_name(row->verdict.kind)) : json_.null();
           });
     json_.close('}');
   }

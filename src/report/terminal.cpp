@@ -123,6 +123,31 @@ std::string processes(const RunData& data, const TerminalOptions& options) {
   return out;
 }
 
+std::string ranks(const RunData& data, const TerminalOptions& options) {
+  constexpr size_t most_rows = 16;
+  const RankView& view = data.ranks;
+  if (view.rows.empty()) return "";
+  std::vector<const RankRow*> order = {&view.rows[view.worst]};
+  for (const RankRow& row : view.rows)
+    if (&row != order.front()) order.push_back(&row);
+  const auto bytes = [](double value) {
+    return std::isfinite(value) ? format_bytes(uint64_t(std::max(0., value))) : std::string("-");
+  };
+  const auto milliseconds = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.2f}", value * 1e3) : std::string("-");
+  };
+  std::string out = "\n" + wrapped(view.sentence, options.columns) + "\n" +
+                    fmt::format("{:>6}  {:<12} {:>9} {:>9} {:>9} {:>10} {:>9}\n", "rank", "node", "plan",
+                                "last", "peak", "waits (ms)", "exchange");
+  for (size_t i = 0; i < std::min(order.size(), most_rows); ++i)
+    out +=
+        fmt::format("{:>6}  {} {:>9} {:>9} {:>9} {:>10} {:>9}\n", order[i]->rank, fitted(order[i]->node, 12),
+                    bytes(order[i]->plan), bytes(order[i]->last), bytes(order[i]->peak),
+                    milliseconds(order[i]->waiting_seconds), milliseconds(order[i]->exchange_seconds));
+  if (order.size() > most_rows) out += fmt::format("        and {} more\n", order.size() - most_rows);
+  return out;
+}
+
 std::string training(const RunData& data, const TerminalOptions& options) {
   const auto series = [&](const char* name, auto value, auto text) -> std::string {
     std::vector<double> values;
@@ -186,7 +211,7 @@ std::string headline(const RunData& data) {
 std::string terminal_text(const RunData& data, const TerminalOptions& options) {
   return wrapped(headline(data), options.columns) + "\n" + wrapped(shown(data.run.machine), options.columns) +
          "\n\n" + verdict_text(data, options) + "\n" + memory_plot(data, options) + processes(data, options) +
-         training(data, options) + events(data, options);
+         ranks(data, options) + training(data, options) + events(data, options);
 }
 
 std::string terminal_comparison(const RunData& a, const RunData& b, const TerminalOptions& options) {

@@ -46,6 +46,7 @@ Loop::Loop(const Parts& parts)
       received_(run_.team.alone() || !run_.team.first()
                     ? 0
                     : size_t(runtime_.micro_batch(0)) * size_t(settings_.context)),
+      ranks_now_(run_.team.alone() || !run_.team.first() ? 0 : size_t(run_.team.size())),
       gradient_norm_(NAN),
       cross_entropy_(NAN),
       done_(run_.start.state.step) {
@@ -64,7 +65,11 @@ Interrupt Loop::interrupt() {
 // Once a step, when a rank has done its part of it or leaves it: whether any of them leaves.
 bool Loop::others_leave(bool leaving) {
   met_ = true;
-  return run_.team.any(leaving);
+  if (run_.team.alone()) return leaving;
+  const auto began = Clock::now();
+  const bool any = run_.team.any(leaving);
+  run_.team.communicator()->tally.meeting += seconds_since(began);
+  return any;
 }
 
 // After something was left: whether to go on with it. The guard may have paused in between.
@@ -158,6 +163,19 @@ bool Loop::sample() {
   }
 }
 
+// Rank 0 hears from all, at steps they all know: often at first, and so that a run of any length has some hundred moments.
+void Loop::ask_ranks(uint64_t resident, double time) {
+  constexpr uint64_t moments = 500;
+  const uint64_t steps = done_ - run_.start.state.step;
+  const uint64_t every = std::max<uint64_t>(1, uint64_t(settings_.iterations) / moments);
+  if (run_.team.alone() || steps == 0 || (steps > 1 && steps % every != 0)) return;
+  const auto& tally = run_.team.communicator()->tally;
+  const RankNow own{resident, figures_.median_step_seconds, tally.meeting / double(steps),
+                    tally.exposed / double(steps)};
+  run_.team.collect(&own, sizeof own, ranks_now_.data());
+  if (run_.team.first()) parts_.tell.ranks(done_, time, ranks_now_);
+}
+
 // Whether parameters are still numbers, as far as they were looked at.
 bool Loop::after_step(double loss) {
   Observers& tell = parts_.tell;
@@ -193,6 +211,7 @@ bool Loop::after_step(double loss) {
              .resident = resident,
              .plan_bytes = planned,
              .guard = parts_.guard ? guard::level_name(parts_.guard->level()) : std::string_view()});
+  ask_ranks(resident, time);
   if (due(settings_.sample_every)) {
     tell.phase("sample");
     sample();
@@ -253,6 +272,11 @@ Loop::End Loop::close(End end) {
   if (allocations_counted() && done_ >= run_.start.state.step + warm_iterations)
     figures_.allocations_after_warmup = allocations() - allocations_before_;
   figures_.rss_end = memory_.resident();
+  if (const uint64_t steps = done_ - run_.start.state.step; !run_.team.alone() && steps > 0) {
+    const auto& tally = run_.team.communicator()->tally;
+    figures_.exchange = {tally.exposed / double(steps), tally.hidden / double(steps),
+                         tally.meeting / double(steps)};
+  }
   figures_.loss = losses_.mean();
   figures_.cross_entropy = cross_entropies_.mean();
   if (end == End::stopped) parts_.guard->stopped(parts_.checkpoints.last_step() == done_);

@@ -62,6 +62,7 @@ class Loop {
     double median_step_seconds, first_step_seconds;
     uint64_t rss_after_warmup, rss_end;                // 0: no step was left to do
     std::optional<uint64_t> allocations_after_warmup;  // nothing: not counted, or too short a run
+    ranks::Communicator::Tally exchange;               // of a step; 0 where there is one rank
   };
   const Figures& figures() const { return figures_; }
   const PictureFeed& pictures() const { return pictures_; }
@@ -72,6 +73,7 @@ class Loop {
   std::optional<double> step();
   bool after_step(double loss);
   bool sample();
+  void ask_ranks(uint64_t resident, double time);
   bool asked(bool step_begins);
   bool others_leave(bool leaving);
   Interrupt interrupt();
@@ -86,9 +88,10 @@ class Loop {
   const Settings& settings_;
   Generator generator_;
   PictureFeed pictures_;
-  std::vector<float> scratch_;   // for losses by provenance
-  std::vector<float> received_;  // of rank 0: losses of another rank
-  bool met_ = false;             // the ranks have agreed about this step
+  std::vector<float> scratch_;      // for losses by provenance
+  std::vector<float> received_;     // of rank 0: losses of another rank
+  std::vector<RankNow> ranks_now_;  // of rank 0
+  bool met_ = false;                // the ranks have agreed about this step
   OwnMemory memory_;
   RecentMean losses_, cross_entropies_;
   double gradient_norm_, cross_entropy_;  // of the last step

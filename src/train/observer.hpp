@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct Evaluated {
   ValidationLoss loss;
 };
 
+// What one rank says of itself now and then.
+struct RankNow {
+  uint64_t resident = 0;
+  double step_seconds = 0;                           // median
+  double waiting_seconds = 0, exchange_seconds = 0;  // of a step so far
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -37,6 +45,8 @@ class Observer {
   virtual void phase(std::string_view) {}
   virtual void step(const StepDone&) {}
   virtual void evaluated(const Evaluated&) {}
+  // Of all ranks, in their order, where there are several.
+  virtual void ranks(uint64_t /*iteration*/, double /*time*/, std::span<const RankNow>) {}
   virtual void sampled(uint64_t /*iteration*/, std::string_view /*text*/) {}
   // A checkpoint of this iteration is handed over to be written.
   virtual void saved(uint64_t /*iteration*/) {}
@@ -60,6 +70,9 @@ class Observers final : public Observer {
   }
   void evaluated(const Evaluated& evaluated) override {
     for (Observer* o : all_) o->evaluated(evaluated);
+  }
+  void ranks(uint64_t iteration, double time, std::span<const RankNow> all) override {
+    for (Observer* o : all_) o->ranks(iteration, time, all);
   }
   void sampled(uint64_t iteration, std::string_view text) override {
     for (Observer* o : all_) o->sampled(iteration, text);

@@ -56,13 +56,12 @@ FittedWay settle_way(const Settings& settings, int vocab, std::optional<guard::P
 }
 
 // A guarded run can be made smaller while it runs, in few steps below a line, where their heap counts. A run
-// without a line of its own is looked at before its memory is taken.
+// without a line of its own is looked at before its memory is taken. `line`: this rank or another one has a line.
 Runtime::Extras extras(const Settings& settings, int vocab, const Way& way,
-                       const std::optional<guard::Policy>& policy) {
+                       const std::optional<guard::Policy>& policy, bool line) {
   Runtime::Extras extras;
   if (policy)
-    extras.smaller = smaller_steps(settings, vocab, way, policy->batch_size_reduction_factor,
-                                   settings.memory.empty() ? 4 : 2);
+    extras.smaller = smaller_steps(settings, vocab, way, policy->batch_size_reduction_factor, line ? 2 : 4);
   if (settings.memory.empty())
     extras.fits = [&settings, vocab, &policy](uint64_t bytes) {
       refuse_what_cannot_fit(settings, vocab, policy, bytes);
@@ -103,9 +102,11 @@ PreparedRun prepare(Start start, const ReadingProgress& reading, const ranks::Te
   if (!team.alone()) share_way(team, way);
   if (!note.empty()) start.notes.push_back(note);
   ProgramOptions options = program_options(settings, vocab, way);
-  Runtime::Extras more = extras(settings, vocab, way, policy);
+  // Ranks have the same ways at hand.
+  Runtime::Extras more = extras(settings, vocab, way, policy, team.any(!settings.memory.empty()));
   options.team = team;
   for (ProgramOptions& smaller : more.smaller) smaller.team = team;
+  const uint64_t overhead = process_overhead(OwnMemory().resident());
   auto runtime = std::make_unique<Runtime>(options, thread_count(settings), gemm, way.staging, more);
   if (!settings.model.empty())
     start.state.base_checksum =
@@ -128,7 +129,8 @@ PreparedRun prepare(Start start, const ReadingProgress& reading, const ranks::Te
           .schedule = schedule,
           .policy = std::move(policy),
           .gemm = gemm,
-          .runtime = std::move(runtime)};
+          .runtime = std::move(runtime),
+          .overhead = overhead};
 }
 
 }  // namespace plimsoll

@@ -31,6 +31,8 @@ struct PreparedRun {
   std::optional<guard::Policy> policy;  // nothing: the guard is off
   kernels::Backend gemm;
   std::unique_ptr<Runtime> runtime;
+  uint64_t overhead =
+      0;  // bytes beside the plan, as measured before that was mapped: the program, its data, MPI
 
   const Settings& settings() const { return start.state.settings; }
   uint64_t tokens_per_step() const {

@@ -35,23 +35,62 @@ int messages_in_a_row(int ranks) {
   return 2 * depth + 1 + 1 + depth + 2 * (ranks - 1);
 }
 
+// Bytes a second between processes of one machine, for everything a rank receives: copied, and added where it is a gradient.
+constexpr double copied_in_memory = 3e9;
+// Of a micro-batch's time.
+constexpr double backward_share = 0.6;
+
+// The share of the gradient that is complete, and begins its way, before the backward pass ends.
+double begun_early(const Program& program) {
+  const Graph& graph = *program.graph;
+  double all = 0, last = 0;
+  for (const Node& node : graph.lists()[size_t(program.train)].nodes()) {
+    if (std::string_view(node.op->name()) != "begin_reduction") continue;
+    last = 0;
+    for (ValueId id : node.in) last += double(graph[id].type.elements());
+    all += last;
+  }
+  return all > 0 ? 1 - last / all : 0;
+}
+
+int own_micro_batches(const List& list) {
+  const LeafRange leaves = list.leaves();
+  int count = 0;
+  for (int micro = leaves.first; micro < list.repeats; micro += leaves.all)
+    count += std::min(leaves.count, list.repeats - micro);
+  return std::max(1, count);
+}
+
 RankPrediction predict_one(const Settings& settings, int vocab, const Network& network) {
   const auto& [rank, ranks, on_node] = settings.standing;
   const int threads = thread_count(settings);
   const Way way = unconstrained(settings, vocab, threads);
   const PlannedRun run = plan_run(settings, vocab, way, threads, Effort::quick);
-  const LeafRange leaves = run.program.graph->lists()[size_t(run.program.train)].leaves();
+  const List& list = run.program.graph->lists()[size_t(run.program.train)];
+  const LeafRange leaves = list.leaves();
   uint64_t own_trees = 0, all_trees = 0, parameters = 0;
   for (int r = 0; r < ranks; ++r)
     largest_within(leaves_of(r, ranks, leaves.all), [&](int, int) { ++all_trees, own_trees += r == rank; });
   for (const ranks::Shard& shard : run.program.shards) parameters += uint64_t(ranks::elements_of(shard));
   const auto own = uint64_t(ranks::elements_of(run.program.shards[size_t(rank)]));
   RankPrediction out{.rank = rank, .plan_bytes = way.plan_bytes, .compute_seconds = way.seconds};
-  out.sent_bytes = sizeof(float) * ((parameters - own) * own_trees + own * uint64_t(ranks - 1));
-  out.received_bytes = sizeof(float) * (own * (all_trees - own_trees) + (parameters - own));
+  // Gradients to their owners, then parameters to all.
+  const uint64_t reduced[] = {(parameters - own) * own_trees, own * (all_trees - own_trees)},
+                 shared[] = {own * uint64_t(ranks - 1), parameters - own};
+  out.sent_bytes = sizeof(float) * (reduced[0] + shared[0]);
+  out.received_bytes = sizeof(float) * (reduced[1] + shared[1]);
+  const auto seconds = [&](const uint64_t(&elements)[2]) {
+    // A network sends and receives at once; a processor that copies in memory does one after the other.
+    return network.bytes_per_second > 0
+               ? sizeof(float) * double(std::max(elements[0], elements[1])) / network.bytes_per_second
+               : sizeof(float) * double(elements[1]) / copied_in_memory;
+  };
+  const double reduction = seconds(reduced);
   if (network.bytes_per_second > 0)
-    out.exchange_seconds = double(std::max(out.sent_bytes, out.received_bytes)) / network.bytes_per_second;
-  out.exchange_seconds += network.latency * messages_in_a_row(ranks);
+    out.hidden_seconds = std::min(reduction * begun_early(run.program),
+                                  backward_share * way.seconds / own_micro_batches(list));
+  out.exchange_seconds =
+      reduction - out.hidden_seconds + seconds(shared) + network.latency * messages_in_a_row(ranks);
   return out;
 }
 

@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 struct Network {
-  double bytes_per_second = 0;  // in each direction, of each rank; 0: messages take no time
+  double bytes_per_second = 0;  // in each direction, of each rank; 0: the ranks are processes of one machine
   double latency = 0;           // seconds
 };
 // "10Gbit", "100Mbit"; "20us", "5ms". InputError naming the option.
@@ -22,6 +22,7 @@ struct RankPrediction {
   uint64_t plan_bytes = 0;
   uint64_t sent_bytes = 0, received_bytes = 0;  // of a step
   double compute_seconds = 0, exchange_seconds = 0;
+  double hidden_seconds = 0;  // of the exchange, beside the backward pass; no part of the two above
 };
 
 // Of the first ranks, the middle and the last: those between have shards and leaves like theirs.

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ranks/launch.hpp"
 #include "train/describe.hpp"
 #include "train/settings_json.hpp"
 #include "verdict/judgement.hpp"
@@ -42,13 +43,26 @@ void RecordObserver::evaluated(const Evaluated& e) {
   record_.evaluation({.step = int64_t(e.iteration), .time = e.time, .loss = e.loss.loss, .floor = floor_});
 }
 
+void RecordObserver::ranks(uint64_t iteration, double time, std::span<const RankNow> all) {
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    record_.rank_sample({.rank = int64_t(rank),
+                         .time = time,
+                         .step = int64_t(iteration),
+                         .rss = int64_t(all[rank].resident),
+                         .step_seconds = all[rank].step_seconds,
+                         .waiting_seconds = all[rank].waiting_seconds,
+                         .exchange_seconds = all[rank].exchange_seconds});
+}
+
 void RecordObserver::event(std::string_view kind, std::string_view text) {
   record_.event(kind, text);
   record_.commit();
 }
 
 void RecordObserver::ranks(const std::vector<RankFigures>& figures) {
-  if (!figures.empty()) record_.configuration("ranks", std::to_string(figures.size()));
+  if (figures.empty()) return;
+  record_.configuration("ranks", std::to_string(figures.size()));
+  if (const std::string job = ranks::read_launch().job; !job.empty()) record_.configuration("job", job);
   for (size_t rank = 0; rank < figures.size(); ++rank) {
     const RankFigures& f = figures[rank];
     const auto say = [&](const char* what, const std::string& value) {
@@ -56,7 +70,7 @@ void RecordObserver::ranks(const std::vector<RankFigures>& figures) {
     };
     say("node", f.host.data());
     say("plan_bytes", std::to_string(f.plan_bytes));
-    if (f.rss_peak) say("peak_rss_bytes", std::to_string(f.rss_peak));
+    if (f.ended.rss_peak) say("peak_rss_bytes", std::to_string(f.ended.rss_peak));
   }
   record_.commit();
 }

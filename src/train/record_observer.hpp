@@ -25,6 +25,7 @@ class RecordObserver final : public Observer {
   void phase(std::string_view name) override { record_.phase(name); }
   void step(const StepDone& step) override;
   void evaluated(const Evaluated& evaluated) override;
+  void ranks(uint64_t iteration, double time, std::span<const RankNow> all) override;
   void event(std::string_view kind, std::string_view text) override;
 
  private:

@@ -1,5 +1,7 @@
 #include "train/trainer.hpp"
 
+#include <cstring>
+
 #include "base/units.hpp"
 #include "platform/memory.hpp"
 #include "train/describe.hpp"
@@ -97,7 +99,6 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   std::optional<RecordObserver> record;
   if (team.first()) record.emplace(run, people);
   const RunClock clock(record ? &*record : nullptr);
-  if (server) server->follow(run.start.folder / "run.db");
   std::optional<MetricsObserver> metrics;
   if (team.first() && !settings.metrics.empty())
     metrics.emplace(settings.metrics, settings.log_every, run.floor);
@@ -117,6 +118,7 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   const std::vector<RankFigures> figures = collect_figures(run);
   for (const std::string& line : describe_ranks(run, figures)) tell.note(line);
   if (record) record->ranks(figures);
+  if (server) server->follow(run.start.folder / "run.db");
   Loop loop({run, tell, checkpoints, clock, stop, floor, guard ? &*guard : nullptr});
   const Loop::End end = loop.run();
   TrainResult result = sum_up(run, loop);
@@ -147,9 +149,16 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   }
   if (guard) result.guard = guard->report();
   result.rss_peak = OwnMemory().peak();
-  result.ranks = collect_figures(run, result.rss_after_warmup, result.rss_peak);
-  if (record) record->ranks(result.ranks);
   result.verdict = floor.judge(own_limit(settings));
+  RankFigures::Ended ended{result.rss_after_warmup, result.rss_peak, loop.figures().median_step_seconds,
+                           loop.figures().exchange};
+  if (result.verdict.kind == verdict::Kind::leak) {
+    ended.leak_rate = result.verdict.rate;
+    std::strncpy(ended.leak.data(), result.verdict.sentence.c_str(), ended.leak.size() - 1);
+  }
+  result.ranks = collect_figures(run, ended);
+  if (record) record->ranks(result.ranks);
+  result.verdict = worst_verdict(result.verdict, result.ranks);
   if (record) record->verdict(result.verdict);
   return result;
 }

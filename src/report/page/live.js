@@ -68,6 +68,7 @@ function merge(run, more) {
   if (more.memory) append(run, 'memory', more.memory, 'bytes');
   if (more.memory && more.memory.measure === 'pss') run.memory.measure = 'pss';
   if (more.steps) append(run, 'steps', more.steps, 'loss');
+  if (more.ranks) run.ranks = more.ranks;
   if (more.evaluations) append(run, 'evaluations', more.evaluations, 'none');
   if (more.events) append(run, 'events', more.events, 'none');
   const phases = run.phases.rows, end = columnOf(run.phases, 'end'), begin = columnOf(run.phases, 'begin');

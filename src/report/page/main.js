@@ -18,7 +18,7 @@ function headline(run) {
 function runPage(main, run) {
   const card = make('section', {id: 'verdict', 'aria-label': 'Verdict'});
   main.append(card);
-  const sections = [new MemorySection(main), new ProcessSection(main), new TrainingSection(main), new PlanSection(main), new SitesSection(main), new DetailsSection(main)];
+  const sections = [new MemorySection(main), new ProcessSection(main), new RankSection(main), new TrainingSection(main), new PlanSection(main), new SitesSection(main), new DetailsSection(main)];
   let said = '';
   const draw = all => {
     const now = JSON.stringify([run.verdict, run.line]);
