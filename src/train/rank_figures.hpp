@@ -18,7 +18,7 @@ struct RankFigures {
   // What is known at the end; 0 before.
   struct Ended {
     uint64_t rss_after_warmup = 0, rss_peak = 0;
-    double step_seconds = 0;                   // median
+    double step_seconds = 0;                   // mean, of all that the loop does
     ranks::Communicator::Tally exchange = {};  // of a step
     double leak_rate = 0;                      // bytes a second where its memory leaks
     std::array<char, 400> leak{};              // and what its verdict says

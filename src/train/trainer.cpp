@@ -150,7 +150,7 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   if (guard) result.guard = guard->report();
   result.rss_peak = OwnMemory().peak();
   result.verdict = floor.judge(own_limit(settings));
-  RankFigures::Ended ended{result.rss_after_warmup, result.rss_peak, loop.figures().median_step_seconds,
+  RankFigures::Ended ended{result.rss_after_warmup, result.rss_peak, 1 / result.iterations_per_second,
                            loop.figures().exchange};
   if (result.verdict.kind == verdict::Kind::leak) {
     ended.leak_rate = result.verdict.rate;
