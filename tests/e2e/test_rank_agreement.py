@@ -41,7 +41,7 @@ def guard_of_one(folder):
 
 def line_of_one(folder):
     """With a line on rank 1 alone, both compute the way that fits there; the bits are those of the same way on one rank."""
-    shape = ["train", "--layers", 3, "--dim", 96, "--heads", 4, "--context", 64, "--batch", 32, "--leaves", 2, *QUIET, "--iterations", 6]
+    shape = ["train", "--layers", 3, "--dim", 96, "--heads", 4, "--context", 64, "--batch", 32, *QUIET, "--iterations", 6]
     ended = ranks(folder, [PROGRAM, *shape, "--json", "--out", "lined"], [PROGRAM, *shape, "--json", "--memory", "60MB", "--out", "lined"], 0)
     peaks = [rank["peak_rss_bytes"] for rank in json.loads(ended.out.splitlines()[-1])["ranks"]]
     assert peaks[1] <= 60e6, peaks

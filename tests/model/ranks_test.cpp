@@ -75,7 +75,7 @@ TEST(Ranks, ALossThatIsNoNumberIsEverybodys) {
     mine.leaves = leaves_of(mine.rank, 3, 5);
     Session session(mine);
     EXPECT_TRUE(std::isfinite(session.step(0)));
-    if (own.rank() == 1) session.executor->data(session.program.trained.front().id)[0] = NAN;
+    if (own.rank() == 1) session.executor->data(session.program.trained.back().id)[0] = NAN;
     EXPECT_TRUE(std::isnan(session.step(1))) << own.rank();
   });
 }
