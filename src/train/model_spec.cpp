@@ -1,6 +1,7 @@
 #include "train/model_spec.hpp"
 
 #include "model/families.hpp"
+#include "train/own_vision.hpp"
 
 namespace plimsoll {
 namespace {
@@ -30,6 +31,7 @@ Tuning tuning(const Settings& s, bool stream) {
 
 ModelSpec model_spec(const Settings& s, int vocab, bool stream) {
   if (!s.model.empty()) return adapted(*open_pretrained(s.model), tuning(s, stream));
+  if (!s.vision.empty()) return own_vision_spec(s, vocab);
   return {.layers = s.layers,
           .heads = s.heads,
           .dim = s.dim,
@@ -46,6 +48,7 @@ ModelSpec as_published(const Settings& s, bool stream) {
 }
 
 std::optional<PictureTokens> picture_tokens(const Settings& s) {
+  if (!s.vision.empty()) return own_vision_pictures(s);
   return s.model.empty() ? std::nullopt : open_pretrained(s.model)->config.pictures;
 }
 

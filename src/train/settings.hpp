@@ -23,6 +23,10 @@ struct Settings {
   bool tied = false, head_bias = true;
   double dropout = 0;
 
+  // A vision-language model that begins from nothing, by its name; the sizes above are those of its language model.
+  std::string vision;
+  int window_tiles = 0;  // tiles of pictures in one window, at most; 0: as many as the data has
+
   // Fine-tuning: the folder of a published model, from which the sizes above then come. All of it is trained unless
   // adapters or blocks are asked for.
   std::string model;
@@ -89,7 +93,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
   // Whether the data is rows of which some tokens are learned.
   bool has_labels() const { return tokenizer == "model" && data.ends_with(".jsonl"); }
-  // What the model is called: its preset's name, or that of the folder it comes from.
+  // What the model is called: its preset's name, vision-NAME, or that of the folder it comes from.
   std::string model_name() const;
 };
 
@@ -108,6 +112,8 @@ Settings preset(std::string_view name);
 
 // The settings a run on a published model begins with; `adapters`: only those are trained.
 Settings fine_tuning_defaults(bool adapters);
+// Those of a vision-language model that begins from nothing. InputError names the known ones.
+Settings vision_defaults(std::string_view name);
 // Takes the sizes from the folder in `model`. InputError where it is not a model this program can compute.
 void take_sizes_of_model(Settings& settings);
 

@@ -29,6 +29,12 @@ const Setting table[] = {
     {"Model", "dropout", &Settings::dropout, "X", "fraction of activations dropped during training", 0, 1,
      agree, below},
 
+    {"Model", "vision", &Settings::vision, "tiny",
+     "begin a small vision-language model from nothing: a tower, a connector and a language model of the sizes above", 0, 0,
+     agree},
+    {"Model", "window_tiles", &Settings::window_tiles, "N",
+     "most tiles of pictures in one window; 0: taken from the data", 0, 65536, agree},
+
     {"Fine-tuning", "model", &Settings::model, "DIR",
      "folder of a Hugging Face model to start from (config.json, *.safetensors): GPT-2, Llama, Qwen2, Qwen3 "
      "or SmolVLM (Idefics3)",

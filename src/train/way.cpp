@@ -117,8 +117,8 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.weighted = s.distrust_lambda > 0;
   o.packed = s.has_labels();
   if (const auto pictures = picture_tokens(s)) {
-    // No window can hold more tiles: each has its rows, and something around them.
-    o.tiles = s.context / (pictures->rows + 2);
+    // Where the data is not known yet: no window can hold more, as each has its rows and something around them.
+    o.tiles = s.window_tiles > 0 ? s.window_tiles : s.context / (pictures->rows + 2);
     o.picture_buffers = std::max(1, s.loaders) * int64_t(parse_bytes(s.image_buffer));
     o.picture_cache = o.tiles * s.batch * s.accumulate;
     if (!s.image_cache.empty()) o.picture_cache_bytes = parse_bytes(s.image_cache);
