@@ -86,10 +86,13 @@ void make_shapes(const Text& text) {
   const ShapeSet set = write_shapes(text.file, text.rows, text.seed);
   if (text.as_json)
     fmt::print("{}\n",
-               nlohmann::ordered_json{{"rows", set.rows}, {"held_out", set.held_out}, {"chance", set.chance}}.dump());
+               nlohmann::ordered_json{{"rows", set.rows}, {"held_out", set.held_out}, {"chance", set.chance}}
+                   .dump());
   else
-    fmt::print("{}: {} rows in train.jsonl, {} in held-out.jsonl; {:.1f} % of those can be answered without looking\n",
-               text.file, format_count(set.rows), format_count(set.held_out), 100 * set.chance);
+    fmt::print(
+        "{}: {} rows in train.jsonl, {} in held-out.jsonl; {:.1f} % of those can be answered without "
+        "looking\n",
+        text.file, format_count(set.rows), format_count(set.held_out), 100 * set.chance);
 }
 
 void run(const Text& text) {
@@ -145,10 +148,14 @@ void run(const Text& text) {
 
 Command command(
     38, "data", "check a data set for fine-tuning, look at pictures, or draw some",
-    "plimsoll data check chat.jsonl --model SmolLM2-135M --context 1024\n  plimsoll data shapes shapes/ --rows 8192", [](Options& options) {
+    "plimsoll data check chat.jsonl --model SmolLM2-135M --context 1024\n  plimsoll data shapes shapes/ "
+    "--rows 8192",
+    [](Options& options) {
       auto text = std::make_shared<Text>();
       options.value("action", text->action, "check, pictures or shapes").needed().wants("ACTION");
-      options.value("file", text->file, "rows as JSON lines; a picture, or a folder of pictures; the folder to write shapes into")
+      options
+          .value("file", text->file,
+                 "rows as JSON lines; a picture, or a folder of pictures; the folder to write shapes into")
           .needed()
           .wants("FILE");
       options.value("--model", text->model, "model folder or tokenizer.json").wants("DIR");

@@ -78,7 +78,8 @@ void run() {
   const auto [windows, part] = everything ? final_windows(*corpus, settings.context, UINT64_MAX)
                                           : final_windows(*corpus, settings.context);
   if (answers && !corpus->packed())
-    fail_input("--answers: the data has no answers; give rows with a published model's or a vision model's run");
+    fail_input(
+        "--answers: the data has no answers; give rows with a published model's or a vision model's run");
   LoadedModel model(saved, {.generate = false,
                             .evaluate_batch = settings.batch,
                             .logits = answers || !logits.empty(),
@@ -114,8 +115,8 @@ void run() {
              loss / std::log(2.), std::exp(loss), targets_text(windows.targets(), part),
              corpus->description());
   if (said)
-    fmt::print("Exact answers: {:.1f} % ({} of {} rows){}\n", 100 * said->accuracy(), format_count(said->exact),
-               format_count(said->rows), blank ? ", images blanked" : "");
+    fmt::print("Exact answers: {:.1f} % ({} of {} rows){}\n", 100 * said->accuracy(),
+               format_count(said->exact), format_count(said->rows), blank ? ", images blanked" : "");
   if (measured.grouped) {
     print_group("High", measured.high);
     print_group("Low", measured.low);
@@ -138,9 +139,10 @@ Command command(
           .wants("FILE|DIR");
       options.flag("--all", everything, "with --data: use all of it, not only the validation part");
       options.flag("--skip-bad", skip_bad, "samples: skip malformed lines instead of refusing the file");
-      options.flag("--answers", answers,
-                   "rows: also count those of which every learned token is the likeliest one, so that the model would "
-                   "answer exactly so");
+      options.flag(
+          "--answers", answers,
+          "rows: also count those of which every learned token is the likeliest one, so that the model would "
+          "answer exactly so");
       options.flag("--blank-images", blank, "show a white picture in the place of every picture");
       options.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
       options.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");

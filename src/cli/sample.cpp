@@ -167,11 +167,8 @@ void run() {
     tokens = tokenizer.kind() == Tokenizer::Kind::characters
                  ? std::vector{std::max(0, tokenizer.token_of(U'\n'))}
                  : tokenizer.encode("\n");
-  LoadedModel model(saved, {.generate = true,
-                            .evaluate_batch = 0,
-                            .tiles = shown.count,
-                            .threads = threads,
-                            .gemm = gemm});
+  LoadedModel model(
+      saved, {.generate = true, .evaluate_batch = 0, .tiles = shown.count, .threads = threads, .gemm = gemm});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (!shown.tiles.empty()) generator.show(shown.tiles);
   if (interactive) return converse(generator, tokenizer);

@@ -1,9 +1,9 @@
 #include "data/byte_text.hpp"
 
 #define XXH_INLINE_ALL
+#include <fmt/format.h>
 #include <xxhash.h>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tokens/characters.hpp"
@@ -11,15 +11,16 @@
 namespace plimsoll {
 namespace {
 
-constexpr const char* added_to_bytes[] = {"<image>", "<fake_token_around_image>", "<global-img>", "<|im_start|>",
-                                          "<end_of_utterance>"};
+constexpr const char* added_to_bytes[] = {"<image>", "<fake_token_around_image>", "<global-img>",
+                                          "<|im_start|>", "<end_of_utterance>"};
 constexpr const char* last_of_answers = "<end_of_utterance>";
 
 }  // namespace
 
 std::string byte_tokenizer_json() {
   nlohmann::ordered_json vocabulary, added = nlohmann::ordered_json::array();
-  for (int byte = 0; byte < 256; ++byte) vocabulary[tokens::shown_byte(static_cast<unsigned char>(byte))] = byte;
+  for (int byte = 0; byte < 256; ++byte)
+    vocabulary[tokens::shown_byte(static_cast<unsigned char>(byte))] = byte;
   for (int id = byte_picture_token; const char* content : added_to_bytes)
     added.push_back({{"id", id++},
                      {"content", content},

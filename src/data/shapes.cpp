@@ -32,7 +32,8 @@ bool inside(int shape, double x, double y, double radius) {
     case 2:
       return y <= 0.8 * radius && std::abs(x) <= 0.55 * (y + radius);
     default:
-      return std::min(std::abs(x), std::abs(y)) <= 0.3 * radius && std::max(std::abs(x), std::abs(y)) <= radius;
+      return std::min(std::abs(x), std::abs(y)) <= 0.3 * radius &&
+             std::max(std::abs(x), std::abs(y)) <= radius;
   }
 }
 
@@ -55,7 +56,8 @@ Asked asked(const std::vector<ShapeScene>& scenes, uint64_t row) {
   return {scenes[row % scenes.size()], int((row / scenes.size() + row) % shape_questions)};
 }
 
-void write_rows(const std::filesystem::path& folder, const std::string& name, bool held_out, uint64_t rows, uint64_t seed) {
+void write_rows(const std::filesystem::path& folder, const std::string& name, bool held_out, uint64_t rows,
+                uint64_t seed) {
   std::filesystem::create_directory(folder / name);
   const std::vector<ShapeScene> scenes = scenes_of(held_out);
   std::string lines;
@@ -64,11 +66,11 @@ void write_rows(const std::filesystem::path& folder, const std::string& name, bo
     const std::string file = fmt::format("{}/{:06}.png", name, row + 1);
     write_atomically(folder / file, png_of(draw_shapes(scene, seed, 2 * row + held_out),
                                            {shape_picture_edge, shape_picture_edge}));
-    lines += nlohmann::ordered_json{{"image", file},
-                                    {"text", shape_question(question)},
-                                    {"response", shape_answer(scene, question)}}
-                 .dump() +
-             "\n";
+    lines +=
+        nlohmann::ordered_json{
+            {"image", file}, {"text", shape_question(question)}, {"response", shape_answer(scene, question)}}
+            .dump() +
+        "\n";
   }
   write_durably(folder / (name + ".jsonl"), lines);
 }

@@ -23,7 +23,8 @@ std::vector<uint8_t> draw_shapes(const ShapeScene& scene, uint64_t seed, uint64_
 
 struct ShapeSet {
   uint64_t rows = 0, held_out = 0;
-  double chance = 0;  // of the rows held out, the share answered by whoever gives the most frequent answer to each question
+  double chance =
+      0;  // of the rows held out, the share answered by whoever gives the most frequent answer to each question
 };
 // Writes train.jsonl with `rows` rows, held-out.jsonl with an eighth as many, at least 256, and a picture for each row, into a
 // folder that is new or empty. InputError where it is not.

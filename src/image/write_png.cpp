@@ -53,7 +53,8 @@ std::string png_of(std::span<const uint8_t> rgb, PixelSize size) {
   std::string header, rows, out = "\x89PNG\r\n\x1a\n";
   append_big_endian(header, uint32_t(size.width));
   append_big_endian(header, uint32_t(size.height));
-  header.append("\x08\x02\0\0\0", 5);  // 8 bits, RGB, the only compression and filters there are, not interlaced
+  header.append("\x08\x02\0\0\0",
+                5);  // 8 bits, RGB, the only compression and filters there are, not interlaced
   const auto width = size_t(3 * size.width);
   for (size_t y = 0; y < size_t(size.height); ++y) {
     rows += '\0';  // no filter

@@ -137,6 +137,12 @@ ValueId Idefics3::see(List& list, ValueId pixels) const {
 
 }  // namespace
 
+std::string_view vision_part(std::string_view name) {
+  return name.find("vision_model.") != name.npos ? "tower"
+         : name.find("connector.") != name.npos  ? "connector"
+                                                 : "text";
+}
+
 std::unique_ptr<Model> make_idefics3(Graph& graph, const ModelSpec& spec) {
   return std::make_unique<Idefics3>(graph, spec);
 }

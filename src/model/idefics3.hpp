@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <string_view>
 
 #include "model/llama.hpp"
 
@@ -20,6 +21,9 @@ struct Idefics3Details : LlamaDetails {
   int64_t side() const { return tile / patch; }                         // patches
   int64_t rows() const { return side() * side() / (joined * joined); }  // tokens of a tile
 };
+
+// The part a parameter or module belongs to: "tower", "connector" or "text".
+std::string_view vision_part(std::string_view name);
 
 std::unique_ptr<Model> make_idefics3(Graph& graph, const ModelSpec& spec);
 

@@ -29,7 +29,8 @@ class Learned {
     const Settings& settings = run.state.settings;
     if ((settings.model.empty() && settings.vision.empty()) || !run.checkpoint)
       fail_input(
-          "this run did not start from a published model; only one begun with --model or --vision can be exported");
+          "this run did not start from a published model; only one begun with --model or --vision can be "
+          "exported");
     Graph graph;
     const auto model = make_model(graph, model_spec(settings, run.state.vocab));
     for (const Parameter& p : model->parameters()) {
@@ -61,9 +62,16 @@ const char* module_prefix(const Pretrained& model) {
 
 nlohmann::ordered_json targets_json(const Pretrained& model, const std::string& targets) {
   // The vision tower has modules of the same names.
-  if (are_names(targets) && model.config.pictures)
-    return fmt::format(".*\\.text_model\\.layers\\..*\\.(?:{})",
-                       fmt::join(target_names(model, targets), "|"));
+  if (are_names(targets) && model.config.pictures) {
+    std::vector<std::string> text, tower;
+    for (const std::string& name : target_names(model, targets))
+      name.starts_with("tower.") ? tower.push_back(name.substr(6)) : text.push_back(name);
+    const auto within = [](const char* part, const std::vector<std::string>& names) {
+      return names.empty() ? "" : fmt::format(".*\\.{}\\.layers\\..*\\.(?:{})", part, fmt::join(names, "|"));
+    };
+    return within("text_model", text) + (text.empty() || tower.empty() ? "" : "|") +
+           within("vision_model\\.encoder", tower);
+  }
   if (are_names(targets)) return target_names(model, targets);
   const std::string prefix = module_prefix(model);
   return prefix.empty() ? targets : fmt::format("transformer\\.(?:{})", targets);

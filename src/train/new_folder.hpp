@@ -12,7 +12,8 @@ namespace plimsoll {
 // A folder that gets its name when it is complete; what was begun and not finished is removed.
 class NewFolder {
  public:
-  explicit NewFolder(const std::filesystem::path& path) : path_(std::filesystem::absolute(path).lexically_normal()) {
+  explicit NewFolder(const std::filesystem::path& path)
+      : path_(std::filesystem::absolute(path).lexically_normal()) {
     if (!path_.has_filename()) path_ = path_.parent_path();
     std::error_code error;
     if (std::filesystem::exists(path_, error))

@@ -23,9 +23,12 @@ using nlohmann::ordered_json;
 
 // Of SmolVLM: pictures are parts of a message.
 constexpr const char* own_template =
-    "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if message['content'][0]['type'] == "
-    "'image' %}{{':'}}{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == 'text' "
-    "%}{{line['text']}}{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n"
+    "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if "
+    "message['content'][0]['type'] == "
+    "'image' %}{{':'}}{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == "
+    "'text' "
+    "%}{{line['text']}}{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor "
+    "%}<end_of_utterance>\n"
     "{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 }  // namespace
@@ -40,6 +43,7 @@ Settings vision_defaults(std::string_view name) {
   s.tied = true, s.head_bias = false;
   s.accumulate = 8, s.iterations = 3000;
   s.lr = 1e-3, s.min_lr = 1e-4;
+  s.image_samples = 4;
   s.eval_every = 100, s.sample_every = 0, s.checkpoint_every = 500;
   return s;
 }

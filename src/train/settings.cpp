@@ -86,6 +86,11 @@ void validate(const Settings& s) {
                s.positions, s.context, s.context);
   if (s.min_lr > s.lr)
     fail_input("min_lr: {:g} is above lr {:g}; give --min-lr {:g} or less", s.min_lr, s.lr, s.lr);
+  if (s.patience > 0 && s.eval_every == 0)
+    fail_input("patience: it counts evaluations along the way; give --eval-every");
+  if ((s.tower_lr > 0 || s.connector_lr > 0) && s.lr == 0)
+    fail_input("{}: it is reached in the proportion in which --lr is, which is 0; give --lr",
+               s.tower_lr > 0 ? "tower_lr" : "connector_lr");
   if (int64_t{s.batch} * s.context > INT32_MAX)
     fail_input(
         "batch: {} windows of {} tokens are too many at once; give a smaller --batch and more --accumulate",

@@ -39,7 +39,9 @@ struct Settings {
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
   double lr = 3e-4, min_lr = 3e-5;
+  double tower_lr = 0, connector_lr = 0;  // of parts of a vision-language model; 0: lr
   int warmup = 100;
+  int patience = 0;  // evaluations without improvement; 0: any number
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01, clip = 1.0;  // clip 0: none
   std::string optimizer = "adamw";  // or with moments in 8 bits
   uint64_t seed = 1;
@@ -78,6 +80,7 @@ struct Settings {
 
   // What happens along the way; 0 switches the event off.
   int log_every = 100, eval_every = 500, eval_batches = 20, sample_every = 500, sample_length = 100;
+  int image_samples = 0;  // pictures the model is asked about at every evaluation
   std::string prompt;
   int checkpoint_every = 1000, keep = 3;
   std::string out;  // empty: runs/PRESET, numbered where that is taken
