@@ -99,7 +99,8 @@ void print_ranks(const Settings& settings, int vocab) {
 }
 
 void run() {
-  Start start{.state = {.settings = resolve(sources)}};
+  Start start;
+  start.state.settings = resolve(sources);
   // With pictures the data says how many tiles a window has.
   if (start.state.settings.vocab == 0 ||
       (!start.state.settings.data.empty() && picture_tokens(start.state.settings)))

@@ -23,7 +23,7 @@ constexpr const char* corner_names[] = {"top left", "top right", "bottom left", 
 constexpr const char* questions[] = {"What shape?", "What colour?", "How many?", "Where?"};
 constexpr uint8_t colours[4][3] = {{214, 40, 40}, {44, 160, 44}, {31, 90, 200}, {240, 210, 30}};
 
-bool inside(int shape, double x, double y, double radius) {
+bool covers(int shape, double x, double y, double radius) {
   switch (shape) {
     case 0:
       return x * x + y * y <= radius * radius;
@@ -124,7 +124,7 @@ std::vector<uint8_t> draw_shapes(const ShapeScene& scene, uint64_t seed, uint64_
                  y = double(2 * (scene.corner / 2) + cells[i] / 2) * cell + cell / 2. + between(-give, give);
     for (int64_t row = 0; row < edge; ++row)
       for (int64_t column = 0; column < edge; ++column)
-        if (inside(scene.shape, double(column) + 0.5 - x, double(row) + 0.5 - y, radius))
+        if (covers(scene.shape, double(column) + 0.5 - x, double(row) + 0.5 - y, radius))
           for (int c = 0; c < 3; ++c) rgb[size_t(3 * (row * edge + column) + c)] = uint8_t(colour[c]);
   }
   return rgb;

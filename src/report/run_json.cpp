@@ -1,6 +1,7 @@
 #include "report/run_json.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "report/compare.hpp"
 #include "report/json_text.hpp"

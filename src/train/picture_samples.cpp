@@ -61,13 +61,15 @@ bool PictureSamples::add(const PackedCorpus& corpus, uint64_t window, int64_t co
   const size_t first = size_t(
       std::find_if(targets.begin(), targets.begin() + ptrdiff_t(end), [](int32_t t) { return t >= 0; }) -
       targets.begin());
-  uint32_t picture;
+  uint32_t picture = 0;
   const int64_t rows = std::count(tokens.begin(), tokens.begin() + ptrdiff_t(end), vision.token);
   if (first == end || rows == 0 || corpus.pictures(Split::validation, window, {&picture, 1}) == 0)
     return false;
   const Pictures& all = *corpus.pictures();
   if (int64_t(all.place(picture).tiles) * vision.rows != rows) return false;
-  Sample sample{.name = std::filesystem::path(all.name(picture)).filename().string(), .picture = picture};
+  Sample sample;
+  sample.name = std::filesystem::path(all.name(picture)).filename().string();
+  sample.picture = picture;
   const tokens::Tokenizer& words = tokenizer_.model()->tokenizer;
   for (size_t t = 0; t <= first; ++t) {
     sample.prompt.push_back(tokens[t]);

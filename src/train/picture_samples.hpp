@@ -21,7 +21,7 @@ class PictureSamples {
     std::string name, question, answer;  // of the file; as the row has them
     std::string thumbnail;               // PNG
     std::vector<int32_t> prompt;
-    uint32_t picture;
+    uint32_t picture = 0;
   };
   size_t size() const { return samples_.size(); }
   const Sample& operator[](size_t i) const { return samples_[i]; }
