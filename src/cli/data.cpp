@@ -5,17 +5,19 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "data/byte_text.hpp"
 #include "data/dataset.hpp"
 #include "data/packing.hpp"
 #include "data/shapes.hpp"
 #include "image/picture_file.hpp"
 #include "pretrained/pretrained.hpp"
+#include "train/model_spec.hpp"
 
 namespace plimsoll::cli::data_command {
 namespace {
 
 struct Text {
-  std::string action, file, model, chat = "auto", selective, keys, out, images, buffer = "16MB";
+  std::string action, file, model, vision, chat = "auto", selective, keys, out, images, buffer = "16MB";
   int context = 512;
   uint64_t rows = 4096, seed = 1;
   bool as_json = false;
@@ -99,13 +101,20 @@ void run(const Text& text) {
   if (text.action == "pictures") return look_at_pictures(text);
   if (text.action == "shapes") return make_shapes(text);
   if (text.action != "check") fail_input("data {}: expected check, pictures or shapes", text.action);
-  if (text.model.empty()) fail_input("--model is missing; give a model folder or a tokenizer.json");
-  const ModelText model = load_model_text(text.model, text.chat);
+  if (text.model.empty() == text.vision.empty())
+    fail_input("give either --model, a model folder or a tokenizer.json, or --vision tiny");
+  const bool own = !text.vision.empty();
+  const ModelText model = own ? byte_model_text() : load_model_text(text.model, text.chat);
   DatasetOptions options{.context = text.context,
                          .skip_bad = true,
                          .selective = {parse_structure(text.selective), split_names(text.keys)}};
-  if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
-    options.pictures = PictureOptions{*open_pretrained(text.model)->config.pictures,
+  std::optional<PictureTokens> pictures_of;
+  if (own)
+    pictures_of = picture_tokens(vision_defaults(text.vision));
+  else if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
+    pictures_of = open_pretrained(text.model)->config.pictures;
+  if (pictures_of)
+    options.pictures = PictureOptions{*pictures_of,
                                       text.images.empty() ? std::filesystem::path(text.file).parent_path()
                                                           : std::filesystem::path(text.images),
                                       parse_bytes(text.buffer, "--image-buffer")};
@@ -159,6 +168,7 @@ Command command(
           .needed()
           .wants("FILE");
       options.value("--model", text->model, "model folder or tokenizer.json").wants("DIR");
+      options.value("--vision", text->vision, "as train --vision would read the rows").wants("tiny");
       options.value("--context", text->context, "tokens of a window; longer samples are cut").wants("N");
       options
           .value("--chat-template", text->chat,
