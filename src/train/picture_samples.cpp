@@ -32,11 +32,9 @@ std::string trimmed(std::string text, std::string_view before, std::string_view 
 
 PictureSamples::PictureSamples(Runtime& runtime, const Corpus& corpus, PictureFeed& pictures, int count,
                                int length)
-    : tokenizer_(corpus.tokenizer()),
-      pictures_(pictures),
-      generator_(runtime, tokenizer_, 1),
-      length_(length) {
+    : tokenizer_(corpus.tokenizer()), pictures_(pictures), length_(length) {
   if (!pictures.active() || count == 0) return;
+  generator_.emplace(runtime, tokenizer_, 1);
   const ModelText& text = *tokenizer_.model();
   for (int32_t token = 0; token < tokenizer_.vocabulary(); ++token)
     if (text.ends_answer(token)) ends_.push_back(token);
@@ -82,7 +80,7 @@ bool PictureSamples::add(const PackedCorpus& corpus, uint64_t window, int64_t co
   try {
     pictures_.with_tiles(picture, [&](std::span<const uint8_t> tiles) {
       sample.thumbnail = thumbnail_of(tiles, vision.tile);
-      generator_.show(tiles);
+      generator_->show(tiles);
     });
   } catch (const Error&) {
     return false;  // the step that needs it says what is wrong
@@ -93,7 +91,7 @@ bool PictureSamples::add(const PackedCorpus& corpus, uint64_t window, int64_t co
 
 std::optional<std::string_view> PictureSamples::ask(size_t i, Interrupt interrupt) {
   const Sample& sample = samples_[i];
-  pictures_.with_tiles(sample.picture, [&](std::span<const uint8_t> tiles) { generator_.show(tiles); });
+  pictures_.with_tiles(sample.picture, [&](std::span<const uint8_t> tiles) { generator_->show(tiles); });
   said_.clear();
   bool ended = false;
   const auto each = [&](int32_t token) {
@@ -101,7 +99,7 @@ std::optional<std::string_view> PictureSamples::ask(size_t i, Interrupt interrup
     if (!ended) tokenizer_.append(said_, token);
     return !ended;
   };
-  if (!generator_.stream(sample.prompt, length_, {.temperature = 0}, each, interrupt) && !ended)
+  if (!generator_->stream(sample.prompt, length_, {.temperature = 0}, each, interrupt) && !ended)
     return std::nullopt;
   return std::string_view(said_).substr(std::min(said_.size(), said_.find_first_not_of(' ')));
 }

@@ -35,7 +35,7 @@ class PictureSamples {
 
   const Tokenizer& tokenizer_;
   PictureFeed& pictures_;
-  Generator generator_;
+  std::optional<Generator> generator_;  // none: there is nothing to ask about
   int length_;
   std::vector<int32_t> ends_;  // tokens that end an answer
   std::vector<Sample> samples_;
