@@ -44,6 +44,7 @@ Settings vision_defaults(std::string_view name) {
   s.accumulate = 8, s.iterations = 3000;
   s.lr = 1e-3, s.min_lr = 1e-4;
   s.image_samples = 4;
+  s.loaders = 0;  // pictures this small take longer to hand over than to decode
   s.eval_every = 100, s.sample_every = 0, s.checkpoint_every = 500;
   return s;
 }
