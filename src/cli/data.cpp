@@ -100,7 +100,6 @@ void make_shapes(const Text& text) {
 void run(const Text& text) {
   if (text.action == "pictures") return look_at_pictures(text);
   if (text.action == "shapes") return make_shapes(text);
-  if (text.action != "check") fail_input("data {}: expected check, pictures or shapes", text.action);
   if (text.model.empty() == text.vision.empty())
     fail_input("give either --model, a model folder or a tokenizer.json, or --vision tiny");
   const bool own = !text.vision.empty();
@@ -161,12 +160,13 @@ Command command(
     "--rows 8192",
     [](Options& options) {
       auto text = std::make_shared<Text>();
-      options.value("action", text->action, "check, pictures or shapes").needed().wants("ACTION");
+      options.value("action", text->action, "check, pictures or shapes")
+          .one_of({"check", "pictures", "shapes"})
+          .needed();
       options
           .value("file", text->file,
                  "rows as JSON lines; a picture, or a folder of pictures; the folder to write shapes into")
-          .needed()
-          .wants("FILE");
+          .needed();
       options.value("--model", text->model, "model folder or tokenizer.json").wants("DIR");
       options.value("--vision", text->vision, "as train --vision would read the rows").wants("tiny");
       options.value("--context", text->context, "tokens of a window; longer samples are cut").wants("N");
