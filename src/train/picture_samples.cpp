@@ -40,8 +40,12 @@ PictureSamples::PictureSamples(Runtime& runtime, const Corpus& corpus, PictureFe
     if (text.ends_answer(token)) ends_.push_back(token);
   const Model& model = *runtime.program().model;
   const PackedCorpus& packed = *corpus.packed();
-  for (uint64_t w = 0; w < packed.windows(Split::validation) && samples_.size() < size_t(count); ++w)
-    add(packed, w, model.spec().context, *model.vision());
+  // Spread over the windows, as neighbours hold samples of one length.
+  const uint64_t windows = packed.windows(Split::validation),
+                 stretches = std::min<uint64_t>(windows, uint64_t(count));
+  for (uint64_t i = 0; i < stretches; ++i)
+    for (uint64_t w = i * windows / stretches; w < (i + 1) * windows / stretches; ++w)
+      if (add(packed, w, model.spec().context, *model.vision())) break;
   size_t longest = 0;
   for (const Sample& sample : samples_)
     longest = std::max(longest, sample.name.size() + sample.question.size());

@@ -13,7 +13,7 @@ namespace plimsoll {
 
 class PictureSamples {
  public:
-  // At most `count`, one for a window, of samples with one picture; those that cannot be decoded are left out. `length`: tokens of an answer,
+  // At most `count`, from windows spread over the part, of samples with one picture; those that cannot be decoded are left out. `length`: tokens of an answer,
   // at most. All must outlive this.
   PictureSamples(Runtime& runtime, const Corpus& corpus, PictureFeed& pictures, int count, int length);
 
