@@ -224,7 +224,8 @@ Answered answer(const Evidence& evidence) {
   if (evidence.tree.kind == verdict::Kind::leak && kept_share(evidence) > 0.6 &&
       evidence.live_rate < 0.4 * evidence.tree.rate) {
     // What is lost may keep the allocator from using the space around it again.
-    if (auto told = by_epochs(evidence); told && told->answer == Answer::leak) {
+    for (auto told : {by_survivors(evidence), by_epochs(evidence), by_lines(evidence)}) {
+      if (!told || told->answer != Answer::leak) continue;
       told->reason +=
           fmt::format("; {:.0f} % of the growth was freed and is kept by the allocator between what it holds",
                       100 * std::min(1.0, kept_share(evidence)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "diagnose/join.hpp"
@@ -109,6 +110,19 @@ double Profiling::settled(double time) const {
   const double epoch = epochs_.first_end() ? *epochs_.first_end() - epochs_.begin() : 0,
                moment = time - std::max(shortest_life, part_of_an_epoch * epoch);
   return steps_.size() < 2 ? moment : std::min(moment, steps_[steps_.size() - 2].time);
+}
+
+bool Profiling::names_are_ready() {
+  std::set<heap::SymbolAddress> addresses;
+  for (const auto& process : collector_.processes())
+    for (const heap::LiveSite& site : process->held)
+      for (const uint32_t number : process->reader->stack(site.site)) {
+        const heap::FrameView frame = process->reader->frame(number);
+        if (frame.kind == heap::FrameKind::python || frame.module == 0) continue;
+        const heap::ModuleView module = process->reader->module(frame.module);
+        addresses.insert({{std::string(module.path), std::string(module.build_id)}, frame.address - 1});
+      }
+  return symbols_.ready(std::vector(addresses.begin(), addresses.end()));
 }
 
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, How how) {
