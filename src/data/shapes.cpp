@@ -112,7 +112,7 @@ std::vector<uint8_t> draw_shapes(const ShapeScene& scene, uint64_t seed, uint64_
   uint64_t draws = number * 64;
   const auto between = [&](double low, double high) { return low + (high - low) * random.uniform(draws++); };
   constexpr int64_t edge = shape_picture_edge, cell = edge / 4;
-  const auto ground = uint8_t(between(0, 1) < 0.5 ? between(0, 40) : between(200, 255));
+  const auto ground = uint8_t(between(225, 256));
   std::vector<uint8_t> rgb(3 * edge * edge, ground);
   double colour[3];
   for (int c = 0; c < 3; ++c) colour[c] = std::clamp(colours[scene.colour][c] + between(-20, 20), 0., 255.);

@@ -14,6 +14,8 @@ Idefics3Details own_details(std::string_view name) {
   Idefics3Details details;
   details.tile = 64, details.patch = 8, details.joined = 2;
   details.tower_layers = 2, details.tower_heads = 4, details.tower_dim = 64, details.tower_ff = 256;
+  details.spread =
+      0.08f;  // a narrow tower that begins with less hands on too little of what it sees to be learned from
   details.prefix = "model.text_model.";
   details.picture_token = byte_picture_token;
   return details;
