@@ -124,8 +124,12 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
     o.picture_cache = o.tiles * s.batch * s.accumulate;
     if (!s.image_cache.empty()) o.picture_cache_bytes = parse_bytes(s.image_cache);
   }
-  o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
-             static_cast<float>(s.weight_decay), 1, s.optimizer == "adamw_8bit"};
+  o.adamw = {static_cast<float>(s.beta1),
+             static_cast<float>(s.beta2),
+             static_cast<float>(s.epsilon),
+             static_cast<float>(s.weight_decay),
+             1,
+             s.optimizer == "adamw_8bit"};
   if (s.tower_lr > 0 || s.connector_lr > 0) {
     if (!picture_tokens(s))
       fail_input("{}: this model has no such part; it goes with a vision-language model",
