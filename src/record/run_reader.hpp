@@ -33,6 +33,8 @@ class RunReader {
   using PlanValue = BasicPlanValue<std::string>;
   using PlanRole = BasicPlanRole<std::string>;
   using Site = BasicSite<std::string>;
+  using Picture = BasicPicture<std::string>;
+  using Answer = BasicAnswer<std::string>;
   using Verdict = BasicVerdict<std::string>;
 
   Run run() const;
@@ -50,7 +52,9 @@ class RunReader {
   std::vector<Site> sites() const;  // those that hold memory, largest first
   std::vector<Site> sites_and_freed() const;
   std::vector<RankSampleRow> rank_samples() const;  // of all ranks, in the order of writing
-  std::vector<Verdict> verdicts() const;            // the last is the final one
+  std::vector<Picture> pictures() const;
+  std::vector<Answer> answers() const;
+  std::vector<Verdict> verdicts() const;  // the last is the final one
 
  private:
   struct State;

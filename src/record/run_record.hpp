@@ -63,6 +63,9 @@ class RunRecord {
   void site(const SiteRow& row) noexcept;
   void clear_sites() noexcept;  // newer figures replace them
   void rank_sample(const RankSampleRow& row) noexcept;
+  void picture(const PictureRow& row) noexcept;
+  void clear_pictures() noexcept;  // a resumed run shows its own
+  void answer(const AnswerRow& row) noexcept;
   void verdict(std::string_view json, double time = unknown_real) noexcept;
 
   // Makes everything so far visible to readers and safe from a crash of this process.

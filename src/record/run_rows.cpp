@@ -47,6 +47,8 @@ RunRows read_run_rows(const std::filesystem::path& path) {
           .plan_roles = reader.plan_roles(),
           .sites = reader.sites(),
           .rank_samples = in_order(reader.rank_samples()),
+          .pictures = reader.pictures(),
+          .answers = reader.answers(),
           .verdicts = in_order(reader.verdicts())};
 }
 

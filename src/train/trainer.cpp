@@ -120,6 +120,7 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   if (record) record->ranks(figures);
   if (server) server->follow(run.start.folder / "run.db");
   Loop loop({run, tell, checkpoints, clock, stop, floor, guard ? &*guard : nullptr});
+  if (record && loop.picture_samples().size()) record->pictures(loop.picture_samples());
   const Loop::End end = loop.run();
   TrainResult result = sum_up(run, loop);
   result.end = end;

@@ -150,7 +150,8 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .settled = settled(now),
                               .steps = steps_,
                               .before = memory_at(tree.onset),
-                              .now = memory_};
+                              .now = memory_,
+                              .called = called_};
   // From outside nobody knows what the program has freed.
   if (attachment_ && attachment_->seen().woken == 0) evidence.before.reset(), evidence.now.reset();
   for (const diagnose::Site& site : report.sites)
@@ -159,6 +160,9 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               site.content == diagnose::Content::kernel_cache, site.born,
                               site.processes_kept ? site.processes_kept->count : 0});
   diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
+  const bool said_aloud = how.running && !how.quick;
+  if (said_aloud && report.answer == diagnose::Answer::leak && report.answer_site)
+    called_ = report.sites[*report.answer_site].place.text();
   if (collector_.processes().empty() && !attachment_)
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "

@@ -75,6 +75,7 @@ class Profiling {
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time
   double next_memory_ = 0;
+  std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;
   std::map<int, uint64_t> footprints_;  // by process, as last seen
 };

@@ -226,6 +226,20 @@ TEST(Answer, ALineThatGoesOnIsALeakThoughTheAllocatorKeepsMostOfTheGrowth) {
   };
   EXPECT_EQ(by_itself(verdict::Kind::leak), Answer::leak);
   EXPECT_EQ(by_itself(verdict::Kind::undecided), Answer::retained);
+
+  // So does what was called while the program ran, as long as it grows.
+  const auto called_before = [&](double rate) {
+    return answer({.tree = tree,
+                   .epochs = no_epochs,
+                   .lines = {{.name = "a.py:1", .held = held, .rate = rate}},
+                   .live_rate = 4e5,
+                   .before = before,
+                   .now = now,
+                   .called = "a.py:1"})
+        .answer;
+  };
+  EXPECT_EQ(called_before(4e5), Answer::leak);
+  EXPECT_EQ(called_before(0), Answer::retained);
 }
 
 TEST(Answer, TheTableAddsUp) {
