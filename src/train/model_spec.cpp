@@ -46,7 +46,10 @@ ModelSpec as_published(const Settings& s, bool stream) {
 }
 
 std::optional<PictureTokens> picture_tokens(const Settings& s) {
-  return s.model.empty() ? std::nullopt : open_pretrained(s.model)->config.pictures;
+  if (s.model.empty()) return std::nullopt;
+  std::optional<PictureTokens> tokens = open_pretrained(s.model)->config.pictures;
+  if (tokens) tokens->settings.draft = s.image_draft;
+  return tokens;
 }
 
 bool can_stream(const Settings& s) {
