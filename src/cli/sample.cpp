@@ -109,6 +109,7 @@ std::vector<int32_t> ask(const Tokenizer& tokenizer) {
 struct Shown {
   std::vector<int32_t> tokens;
   std::vector<uint8_t> tiles;
+  int64_t count = 0;  // of them
 };
 Shown ask_with_pictures(const SavedModel& saved) {
   const Settings& settings = saved.state.settings;
@@ -120,6 +121,7 @@ Shown ask_with_pictures(const SavedModel& saved) {
   Shown shown;
   for (const std::string& image : images) {
     const Tiles tiles = load_tiles(image, known->settings);
+    shown.count += tiles.grid.tiles();
     shown.tiles.insert(shown.tiles.end(), tiles.pixels.begin(), tiles.pixels.end());
     row.pictures.push_back(std::filesystem::absolute(image).string());
     row.messages[0].content.insert(0, picture_mark);
@@ -165,7 +167,8 @@ void run() {
     tokens = tokenizer.kind() == Tokenizer::Kind::characters
                  ? std::vector{std::max(0, tokenizer.token_of(U'\n'))}
                  : tokenizer.encode("\n");
-  LoadedModel model(saved, {.generate = true, .evaluate_batch = 0, .threads = threads, .gemm = gemm});
+  LoadedModel model(
+      saved, {.generate = true, .evaluate_batch = 0, .tiles = shown.count, .threads = threads, .gemm = gemm});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (!shown.tiles.empty()) generator.show(shown.tiles);
   if (interactive) return converse(generator, tokenizer);

@@ -37,6 +37,15 @@ class PictureFeed {
   // For the list of one window's logits.
   void show_window(uint64_t window);
 
+  // Calls `use` with the tiles of a picture.
+  template <typename Use>
+  void with_tiles(uint32_t picture, Use use) {
+    loader_->drain();
+    loader_->request(picture);
+    use(loader_->await());
+    loader_->release();
+  }
+
   struct Counts {
     uint64_t looked = 0, kept = 0, read = 0;  // tiles looked at; needed and kept already; read from the file
     uint64_t damaged = 0;                     // tiles in the file that had to be looked at again
