@@ -95,25 +95,28 @@ def config(name):
 
 
 def make(name, folder):
-    """A model of that shape, GPT-2 in f32 and the others in bf16: matrices are noise, gains one, biases zero."""
+    """A model of that shape, GPT-2 in f32 and the others in bf16."""
+    write_model(pathlib.Path(folder) / name, config(name), list(tensors(name)), wide=name == "gpt2")
+
+
+def write_model(out, settings, shapes, wide=False):
+    """Random weights in f32 (`wide`) or bf16: matrices are noise, gains one, biases zero."""
     import numpy
-    out = pathlib.Path(folder) / name
     out.mkdir(parents=True, exist_ok=True)
-    (out / "config.json").write_text(json.dumps(config(name)))
-    wide = name == "gpt2"
+    (out / "config.json").write_text(json.dumps(settings))
     header, offset = {}, 0
-    for tensor, shape in tensors(name):
+    for tensor, shape in shapes:
         end = offset + (4 if wide else 2) * int(numpy.prod(shape))
         header[tensor] = {"dtype": "F32" if wide else "BF16", "shape": shape, "data_offsets": [offset, end]}
         offset = end
     text, random = json.dumps(header).encode(), numpy.random.default_rng(1)
     with open(out / "model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for tensor, shape in tensors(name):
+        for tensor, shape in shapes:
             left = int(numpy.prod(shape))
             while left:
                 count = min(left, 1 << 22)
-                if len(shape) == 2:
+                if len(shape) > 1:
                     values = random.standard_normal(count, dtype=numpy.float32) * numpy.float32(0.02)
                 else:
                     values = numpy.full(count, 0 if tensor.endswith("bias") else 1, numpy.float32)

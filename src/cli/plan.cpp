@@ -141,6 +141,7 @@ void run() {
                                   {"read_bytes_per_step", way.read_bytes},
                                   {"predicted_ms_per_step", way.seconds * 1e3}};
     for (int r = 0; r < role_count; ++r) out["roles"][role_name(Role(r))] = run.plan.by_role[size_t(r)];
+    for (const auto& [name, bytes] : bytes_by_purpose(graph, run.plan)) out["roles"][name] = bytes;
     for (int d = 0; d < dtype_count; ++d) out["dtypes"][name_of(DType(d))] = run.plan.by_dtype[size_t(d)];
     for (const auto& [id, place] : largest(graph, run.plan, 10))
       out["largest"].push_back({{"name", graph[id].name},
@@ -153,7 +154,7 @@ void run() {
   }
   fmt::print("{}: {} parameters, batch {} x {}, context {}, {} nodes a step\n{}\n", settings.model_name(),
              format_count(run.program.model->count()), settings.batch, settings.accumulate, settings.context,
-             graph.lists()[0].nodes().size(), plan_table(run.plan));
+             graph.lists()[0].nodes().size(), plan_table(graph, run.plan));
   fmt::print("Whole process: {} | {} | predicted {:.2f} ms a step\n{}\n",
              format_bytes(run.plan.total + way.heap_bytes + overhead), way.text(), way.seconds * 1e3,
              largest_values(graph, run.plan, 10));

@@ -91,6 +91,12 @@ void print_json(const TrainResult& r) {
       {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},
       {"verdict", verdict::to_json({r.verdict, {}})}};
+  if (r.pictures)
+    out["pictures"] = {{"tiles_looked_at", r.pictures->looked},
+                       {"tiles_kept", r.pictures->kept},
+                       {"tiles_read", r.pictures->read},
+                       {"tiles_damaged", r.pictures->damaged},
+                       {"waiting_share", r.waiting_share()}};
   for (size_t rank = 0; rank < r.ranks.size(); ++rank) out["ranks"].push_back(rank_json(rank, r.ranks[rank]));
   fmt::print("{}\n", out.dump());
 }

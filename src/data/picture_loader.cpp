@@ -53,6 +53,13 @@ void PictureLoader::request(uint32_t picture) {
   slot.state.notify_one();
 }
 
+bool PictureLoader::begins(std::span<const uint32_t> pictures) const {
+  if (waiting() > pictures.size()) return false;
+  for (size_t i = 0; i < waiting(); ++i)
+    if (slots_[(taken_ + i) % slots_.size()].picture != pictures[i]) return false;
+  return true;
+}
+
 std::span<const uint8_t> PictureLoader::await() {
   Slot& slot = slots_[taken_ % slots_.size()];
   const auto began = std::chrono::steady_clock::now();

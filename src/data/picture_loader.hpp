@@ -22,7 +22,8 @@ class PictureLoader {
   bool has_room() const { return asked_ - taken_ < slots_.size(); }
   void request(uint32_t picture);  // where there is room
   size_t waiting() const { return asked_ - taken_; }
-  uint32_t first() const { return slots_[taken_ % slots_.size()].picture; }  // of those waiting
+  // Whether those waiting are the first of these, in the same order.
+  bool begins(std::span<const uint32_t> pictures) const;
   // The tiles of the first of those waiting, until release(). Error where it could not be decoded.
   std::span<const uint8_t> await();
   void release();

@@ -50,10 +50,10 @@ std::optional<std::vector<uint8_t>> from_base64(std::string_view text) {
 
 // How a buffer is used: tiles, the file, and memory to decode and to cut.
 uint64_t needed(const PictureHeader& header, const TileSettings& settings, uint64_t file) {
-  const PixelSize size{header.width, header.height};
-  const auto tiles =
-      uint64_t(tile_grid(settings, size).tiles()) * 3 * uint64_t(settings.tile * settings.tile);
-  return tiles + file + std::max<uint64_t>(header.memory(), header_memory) + tiles_memory(settings, size);
+  const TileGrid grid = tile_grid(settings, {header.full_width, header.full_height});
+  const auto tiles = uint64_t(grid.tiles()) * 3 * uint64_t(settings.tile * settings.tile);
+  return tiles + file + std::max<uint64_t>(header.memory(), header_memory) +
+         tiles_memory(settings, grid, {header.width, header.height});
 }
 
 }  // namespace
@@ -96,13 +96,13 @@ uint32_t Pictures::add(const std::string& reference, TileGrid& grid) {
              : std::span(reinterpret_cast<const uint8_t*>(file.data()), file.size());
   Entry entry{bytes_.size(), tiles_, 0, 0, inside.has_value()};
   try {
-    const PictureHeader header = read_picture_header(bytes);
-    grid = tile_grid(options_.tokens.settings, {header.width, header.height});
+    const PictureHeader header = read_picture_header(bytes, {}, options_.tokens.settings.enough());
+    grid = tile_grid(options_.tokens.settings, {header.full_width, header.full_height});
     const uint64_t need = needed(header, options_.tokens.settings, bytes.size());
     if (need > options_.buffer)
       fail_input("it needs {} to be decoded and cut; give --image-buffer {}MB", format_bytes(need),
                  need / 1'000'000 + 1);
-    hash_ = XXH3_64bits_withSeed(&hash, sizeof hash, hash_ ^ (header.pixels() << 20) ^ bytes.size());
+    hash_ = XXH3_64bits_withSeed(&hash, sizeof hash, hash_ ^ XXH3_64bits(bytes.data(), bytes.size()));
   } catch (const InputError& error) {
     fail_input("{}: {}", shown, error.what());
   }
@@ -168,13 +168,14 @@ std::span<const uint8_t> Pictures::cut(std::span<const uint8_t> bytes, uint32_t 
   const TileSettings& settings = options_.tokens.settings;
   const auto out = buffer.first(size_t(tiles * tile_bytes()));
   std::span<uint8_t> rest = buffer.subspan(out.size() + bytes.size());
-  const PictureHeader header = read_picture_header(bytes, rest.first(std::min(rest.size(), header_memory)));
-  const PixelSize size{header.width, header.height};
-  if (uint64_t(tile_grid(settings, size).tiles()) != tiles ||
-      needed(header, settings, bytes.size()) > buffer.size())
+  const PictureHeader header =
+      read_picture_header(bytes, rest.first(std::min(rest.size(), header_memory)), settings.enough());
+  const TileGrid grid = tile_grid(settings, {header.full_width, header.full_height});
+  if (uint64_t(grid.tiles()) != tiles || needed(header, settings, bytes.size()) > buffer.size())
     fail("it has changed since the data was opened");
   const auto rgb = decode_picture(bytes, header, rest.first(size_t(header.memory())));
-  cut_tiles(settings, rgb.data(), size, out, rest.subspan(size_t(header.memory())));
+  cut_tiles(settings, grid, rgb.data(), {header.width, header.height}, out,
+            rest.subspan(size_t(header.memory())));
   return out;
 }
 

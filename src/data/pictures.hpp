@@ -43,7 +43,7 @@ class Pictures {
   uint64_t tile_bytes() const {
     return 3 * uint64_t(options_.tokens.settings.tile) * uint64_t(options_.tokens.settings.tile);
   }
-  // A hash of names, sizes and bytes in rows.
+  // A hash of names and of the bytes of all files.
   uint64_t hash() const { return hash_; }
   std::string name(uint32_t picture) const;
 

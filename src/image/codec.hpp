@@ -25,6 +25,8 @@ struct Trouble {
 void read_jpeg_header(Bytes bytes, PictureHeader& header, Trouble& trouble) noexcept;
 void read_png_header(Bytes bytes, PictureHeader& header, Trouble& trouble) noexcept;
 void read_webp_header(Bytes bytes, PictureHeader& header, Trouble& trouble) noexcept;
+// Takes the smaller size a JPEG of this header can be decoded in.
+void shrink_jpeg(PictureHeader& header, int64_t enough) noexcept;
 // Fill stored_height rows of stored_width pixels of `channels` bytes, of which the fourth is opacity.
 void decode_jpeg(Bytes bytes, const PictureHeader& header, std::span<uint8_t> out, Trouble& trouble) noexcept;
 void decode_png(Bytes bytes, const PictureHeader& header, std::span<uint8_t> out, Trouble& trouble) noexcept;

@@ -79,7 +79,7 @@ uint64_t PictureHeader::decoded() const {
   return pixels() * uint64_t(channels) + (orientation > 1 ? 3 * pixels() : 0);
 }
 
-PictureHeader read_picture_header(codec::Bytes bytes, std::span<uint8_t> memory) {
+PictureHeader read_picture_header(codec::Bytes bytes, std::span<uint8_t> memory, int64_t enough) {
   PictureHeader header;
   header.format = format_of(bytes);
   codec::Trouble trouble;
@@ -98,13 +98,18 @@ PictureHeader read_picture_header(codec::Bytes bytes, std::span<uint8_t> memory)
     }
   }
   if (trouble.happened()) fail_input("{}", trouble.text);
-  header.width = header.stored_width, header.height = header.stored_height;
+  header.full_width = header.width = header.stored_width;
+  header.full_height = header.height = header.stored_height;
   if (header.width < 1 || header.height < 1) fail_input("it has no pixels");
   if (uint64_t(header.width) > most_pixels / uint64_t(header.height))
     fail_input("it has {} x {} pixels; at most {} million are decoded", header.width, header.height,
                most_pixels / 1'000'000);
   header.orientation = codec::find_orientation(header.format, bytes);
-  if (lies_down(header.orientation)) std::swap(header.width, header.height);
+  if (header.format == PictureFormat::jpeg && enough > 0) codec::shrink_jpeg(header, enough);
+  if (lies_down(header.orientation)) {
+    std::swap(header.width, header.height);
+    std::swap(header.full_width, header.full_height);
+  }
   return header;
 }
 

@@ -24,8 +24,10 @@ constexpr uint64_t most_pixels = uint64_t(1) << 26;
 
 struct PictureHeader {
   PictureFormat format = PictureFormat::jpeg;
-  int64_t width = 0, height = 0;                // upright
-  int64_t stored_width = 0, stored_height = 0;  // as the file has it
+  int64_t width = 0, height = 0;                // upright, as it is decoded
+  int64_t stored_width = 0, stored_height = 0;  // before it is turned
+  int64_t full_width = 0, full_height = 0;      // upright, as the file has it: more where it is shrunk
+  int shrunk = 1;                               // 2, 4 or 8: a JPEG that is scaled down while it is decoded
   int orientation = 1;                          // of Exif, 1 to 8
   int channels = 3;                             // bytes of a pixel while it is decoded
   uint64_t working = 0;                         // bytes the decoder may need for itself
@@ -36,9 +38,11 @@ struct PictureHeader {
 };
 
 // InputError, without a path, for what is not a picture, is damaged in its header, is too large or cannot be decoded here.
-// What a library allocates meanwhile comes out of `memory`, where that is given: header_memory bytes.
+// What a library allocates meanwhile comes out of `memory`, where that is given: header_memory bytes. A JPEG is shrunk as far as
+// its longer edge keeps `enough` pixels; 0: it is not.
 constexpr size_t header_memory = 400'000;
-PictureHeader read_picture_header(std::span<const uint8_t> bytes, std::span<uint8_t> memory = {});
+PictureHeader read_picture_header(std::span<const uint8_t> bytes, std::span<uint8_t> memory = {},
+                                  int64_t enough = 0);
 
 // The pixels, at the beginning of `memory`, which holds header.memory() bytes; what the decoder allocates comes out of the
 // rest where the program's malloc can do that (platform/arena.hpp). InputError for a damaged or truncated file.

@@ -46,13 +46,13 @@ PictureFile look_at_picture(const std::filesystem::path& path, bool decode) {
 Tiles load_tiles(const std::filesystem::path& path, const TileSettings& settings) {
   const MappedFile file(path.string());
   try {
-    const PictureHeader header = read_picture_header(file.bytes());
+    const PictureHeader header = read_picture_header(file.bytes(), {}, settings.enough());
     const std::vector<uint8_t> rgb = decoded(file.bytes(), header);
     const PixelSize size{header.width, header.height};
-    Tiles out{tile_grid(settings, size), {}};
+    Tiles out{tile_grid(settings, {header.full_width, header.full_height}), {}};
     out.pixels.resize(size_t(out.grid.tiles() * settings.tile * settings.tile * 3));
-    std::vector<uint8_t> memory(size_t(tiles_memory(settings, size)));
-    cut_tiles(settings, rgb.data(), size, out.pixels, memory);
+    std::vector<uint8_t> memory(size_t(tiles_memory(settings, out.grid, size)));
+    cut_tiles(settings, out.grid, rgb.data(), size, out.pixels, memory);
     return out;
   } catch (const InputError& error) {
     fail_input("{}: {}", path.string(), error.what());

@@ -130,26 +130,25 @@ TileGrid tile_grid(const TileSettings& s, PixelSize picture) {
   return grid;
 }
 
-uint64_t tiles_memory(const TileSettings& s, PixelSize picture) {
-  const TileGrid grid = tile_grid(s, picture);
+uint64_t tiles_memory(const TileSettings& s, const TileGrid& grid, PixelSize decoded) {
   const PixelSize tile{s.tile, s.tile};
   const uint64_t working =
-      std::max({resize_memory(picture, grid.resized), resize_memory(grid.resized, grid.stretched),
+      std::max({resize_memory(decoded, grid.resized), resize_memory(grid.resized, grid.stretched),
                 resize_memory(grid.stretched, tile)});
   return grid.resized.rgb_bytes() + grid.stretched.rgb_bytes() + working;
 }
 
-void cut_tiles(const TileSettings& s, const uint8_t* rgb, PixelSize picture, std::span<uint8_t> tiles,
-               std::span<uint8_t> memory) {
-  const TileGrid grid = tile_grid(s, picture);
+void cut_tiles(const TileSettings& s, const TileGrid& grid, const uint8_t* rgb, PixelSize decoded,
+               std::span<uint8_t> tiles, std::span<uint8_t> memory) {
   const PixelSize tile{s.tile, s.tile};
-  if (tiles.size() != uint64_t(grid.tiles()) * tile.rgb_bytes() || memory.size() < tiles_memory(s, picture))
+  if (tiles.size() != uint64_t(grid.tiles()) * tile.rgb_bytes() ||
+      memory.size() < tiles_memory(s, grid, decoded))
     fail("[tiles] {} and {} bytes are given where {} and {} are needed", tiles.size(), memory.size(),
-         uint64_t(grid.tiles()) * tile.rgb_bytes(), tiles_memory(s, picture));
+         uint64_t(grid.tiles()) * tile.rgb_bytes(), tiles_memory(s, grid, decoded));
   uint8_t* resized = memory.data();
   uint8_t* stretched = resized + grid.resized.rgb_bytes();
   const auto working = memory.subspan(grid.resized.rgb_bytes() + grid.stretched.rgb_bytes());
-  resize(rgb, picture, resized, grid.resized, working);
+  resize(rgb, decoded, resized, grid.resized, working);
   resize(resized, grid.resized, stretched, grid.stretched, working);
   uint8_t* out = tiles.data();
   for (int64_t r = 0; r < grid.rows; ++r)

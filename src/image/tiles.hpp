@@ -16,9 +16,13 @@ struct TileSettings {
   int64_t longest_edge = 2048;  // of the resized picture; 0: fixed, as below
   PixelSize fixed = {};
   bool resize = true, split = true;
+  // Not of that file: JPEGs that are larger than needed are scaled down while they are decoded.
+  bool draft = false;
   double rescale = 1.0 / 255;
   float mean[3] = {0.5f, 0.5f, 0.5f}, deviation[3] = {0.5f, 0.5f, 0.5f};
 
+  // Pixels of the longer edge that a draft must keep; 0: there is none.
+  int64_t enough() const { return draft && resize ? longest_edge : 0; }
   // What the tower sees of a byte.
   float value(uint8_t byte, int channel) const {
     const auto scaled = float(double(byte) * rescale);
@@ -46,10 +50,10 @@ struct TileGrid {
 };
 TileGrid tile_grid(const TileSettings& settings, PixelSize picture);
 
-// Bytes of working memory cut_tiles() needs.
-uint64_t tiles_memory(const TileSettings& settings, PixelSize picture);
+// Bytes of working memory cut_tiles() needs for a picture that was decoded in this size.
+uint64_t tiles_memory(const TileSettings& settings, const TileGrid& grid, PixelSize decoded);
 // Fills tiles() x tile x tile RGB pixels. Allocates nothing.
-void cut_tiles(const TileSettings& settings, const uint8_t* rgb, PixelSize picture, std::span<uint8_t> tiles,
-               std::span<uint8_t> memory);
+void cut_tiles(const TileSettings& settings, const TileGrid& grid, const uint8_t* rgb, PixelSize decoded,
+               std::span<uint8_t> tiles, std::span<uint8_t> memory);
 
 }  // namespace plimsoll

@@ -9,7 +9,7 @@ namespace plimsoll {
 
 namespace {
 
-// A line under construction: at most nine numbers of at most 24 characters each, so 512 are always enough.
+// A line under construction: at most ten numbers of at most 24 characters each, so 512 are always enough.
 class Line {
  public:
   explicit Line(const char* type) { put("{\"type\":\"").put(type).put("\""); }
@@ -57,6 +57,7 @@ void MetricsFile::step(const StepRow& row) noexcept {
   line.real("grad_norm", row.gradient_norm);
   if (std::isfinite(row.cross_entropy))
     line.real("cross_entropy", row.cross_entropy).real("distrust", row.distrust);
+  if (std::isfinite(row.waited)) line.real("waited", row.waited);
   line.close();
   append(line.data(), line.size());
 }

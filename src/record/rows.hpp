@@ -47,6 +47,7 @@ struct StepRow {
   // The parts the loss is the sum of, where provenance weighs in it.
   double cross_entropy = unknown_real;
   double distrust = unknown_real;
+  double waited = unknown_real;  // seconds since the row before that pictures were waited for
 };
 
 struct EvaluationRow {

@@ -84,7 +84,8 @@ struct Table<StepRow> : UsualTable {
                                       optional("iterations_per_second", &Row::iterations_per_second),
                                       optional("grad_norm", &Row::gradient_norm),
                                       optional("cross_entropy", &Row::cross_entropy),
-                                      optional("distrust", &Row::distrust)};
+                                      optional("distrust", &Row::distrust),
+                                      optional("waited", &Row::waited)};
 };
 
 template <>

@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "report/compare.hpp"
+#include "report/memory_parts.hpp"
 #include "report/process_stack.hpp"
 #include "report/shown_text.hpp"
 #include "report/text.hpp"
@@ -50,6 +51,8 @@ std::string figures(const RunData& data) {
     out += fmt::format("| steps a second | {:.4g} |\n", speed);
   if (!data.evaluations.empty() && std::isfinite(data.evaluations.back().loss))
     out += fmt::format("| validation loss | {:.4f} |\n", data.evaluations.back().loss);
+  for (const MemoryPart& part : memory_parts(data))
+    out += fmt::format("| memory: {} | {} |\n", plain(part.name), bytes(double(part.bytes)));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/units.hpp"
 #include "report/compare.hpp"
+#include "report/memory_parts.hpp"
 #include "report/plot.hpp"
 #include "report/process_stack.hpp"
 #include "report/shown_text.hpp"
@@ -175,6 +176,7 @@ std::string training(const RunData& data, const TerminalOptions& options) {
   }
   if (const int64_t plan = plan_total(data.plan_roles, data.plan); plan > 0)
     out += fmt::format("plan         {:>12} in {} values\n", format_bytes(uint64_t(plan)), data.plan.size());
+  if (const std::string sum = memory_sum(data); !sum.empty()) out += wrapped(sum, options.columns) + "\n";
   return out.empty() ? out : "\n" + out;
 }
 

@@ -18,15 +18,39 @@ std::string dtypes_text(const Plan& plan) {
   return text;
 }
 
+// What a value is for. Where pictures are decoded and where what was seen of them is kept are shown apart from other inputs.
+std::string_view purpose(const Value& value) {
+  return value.name == "picture.buffers" ? "image buffer"
+         : value.name == "picture.cache" ? "image cache"
+                                         : role_name(value.role);
+}
+
 }  // namespace
 
-std::string plan_table(const Plan& plan) {
+std::vector<std::pair<std::string, uint64_t>> bytes_by_purpose(const Graph& graph, const Plan& plan) {
+  std::vector<std::pair<std::string, uint64_t>> out;
+  for (int role = 0; role < role_count; ++role) {
+    const size_t first = out.size();
+    out.emplace_back(role_name(Role(role)), plan.by_role[size_t(role)]);
+    for (size_t i = 0; i < plan.at.size(); ++i) {
+      const Value& value = graph[ValueId(i)];
+      if (value.role != Role(role) || plan.at[i].storage != ValueId(i) ||
+          purpose(value) == role_name(value.role))
+        continue;
+      out.emplace_back(purpose(value), plan.at[i].bytes);
+      out[first].second -= plan.at[i].bytes;
+    }
+  }
+  std::erase_if(out, [](const auto& one) { return one.second == 0; });
+  return out;
+}
+
+std::string plan_table(const Graph& graph, const Plan& plan) {
   std::string text =
       fmt::format("Memory plan: {} (lower bound {}, +{:.2f} %)\n", format_bytes(plan.total),
                   format_bytes(plan.lower_bound), 100 * (double(plan.total) / double(plan.lower_bound) - 1));
-  for (int r = 0; r < role_count; ++r)
-    if (plan.by_role[size_t(r)])
-      text += fmt::format("  {:<12}{:>10}\n", role_name(Role(r)), format_bytes(plan.by_role[size_t(r)]));
+  for (const auto& [name, bytes] : bytes_by_purpose(graph, plan))
+    text += fmt::format("  {:<12}{:>10}\n", name, format_bytes(bytes));
   text += fmt::format("  {}\n", dtypes_text(plan));
   text.pop_back();
   return text;
@@ -49,8 +73,8 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
         place.list < 0
             ? "always"
             : fmt::format("{} {}..{}", graph.lists()[size_t(place.list)].name(), place.first, place.last);
-    text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes),
-                        role_name(graph[id].role), graph[id].name, graph[id].type.text(), when);
+    text += fmt::format("  {:>10}  {:<12} {:<30} {:<16} {}\n", format_bytes(place.bytes), purpose(graph[id]),
+                        graph[id].name, graph[id].type.text(), when);
   }
   text.pop_back();
   return text;
@@ -59,8 +83,7 @@ std::string largest_values(const Graph& graph, const Plan& plan, int count) {
 void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
   record.clear_plan();
   record.plan_role({"total", int64_t(plan.total)});
-  for (size_t role = 0; role < plan.by_role.size(); ++role)
-    if (plan.by_role[role]) record.plan_role({role_name(Role(role)), int64_t(plan.by_role[role])});
+  for (const auto& [name, bytes] : bytes_by_purpose(graph, plan)) record.plan_role({name, int64_t(bytes)});
   const int64_t nodes = graph.lists().empty() ? 0 : int64_t(graph.lists()[0].nodes().size());
   for (size_t i = 0; i < plan.at.size(); ++i) {
     const Place& place = plan.at[i];
@@ -70,7 +93,7 @@ void record_plan(RunRecord& record, const Graph& graph, const Plan& plan) {
       std::string name = value.name;
       if (value.type.dtype != DType::f32) name += fmt::format(" ({})", name_of(value.type.dtype));
       if (lane) name += fmt::format(" (lane {})", lane + 1);
-      record.plan({name, role_name(value.role), int64_t(place.of_lane(lane)), int64_t(place.bytes),
+      record.plan({name, purpose(value), int64_t(place.of_lane(lane)), int64_t(place.bytes),
                    place.list < 0 ? 0 : place.first,
                    place.list < 0 ? std::max<int64_t>(0, nodes - 1) : place.last});
     }
@@ -108,7 +131,7 @@ std::vector<std::string> describe_run(const PreparedRun& run) {
                   run.way.micro_batch != s.batch ? fmt::format(", {} at a time", run.way.micro_batch) : "",
                   run.way.lanes > 1 ? fmt::format(" in {} lanes", run.way.lanes) : "",
                   run.start.folder.string()),
-      plan_table(run.runtime->plan())};
+      plan_table(run.runtime->graph(), run.runtime->plan())};
 }
 
 }  // namespace plimsoll

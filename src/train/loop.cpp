@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/units.hpp"
 #include "platform/allocations.hpp"
 #include "platform/clock.hpp"
 #include "platform/machine.hpp"
@@ -26,6 +28,17 @@ void follow_median(double& estimate, double value) {
   estimate += (value > estimate ? 1 : -1) * 0.02 * estimate;
 }
 
+// Where features are kept beside the plan; ranks keep what they see apart.
+std::optional<PictureFeed::Kept> kept_features(const PreparedRun& run) {
+  const Settings& s = run.settings();
+  if (s.image_cache.empty() || s.image_cache_in != "file") return std::nullopt;
+  const std::string name =
+      run.team.first() ? "features.cache" : fmt::format("features-{}.cache", run.team.rank());
+  return PictureFeed::Kept{
+      run.start.folder / name, parse_bytes(s.image_cache),
+      fmt::format("{} {} {} {}", run.start.state.base_checksum, s.vision, s.seed, run.gemm.description)};
+}
+
 }  // namespace
 
 double RecentMean::mean() const {
@@ -41,7 +54,7 @@ Loop::Loop(const Parts& parts)
       runtime_(*run_.runtime),
       settings_(run_.settings()),
       generator_(runtime_, run_.corpus->tokenizer(), settings_.sample_length + 256),
-      pictures_(runtime_, *run_.corpus, settings_.loaders),
+      pictures_(runtime_, *run_.corpus, settings_.loaders, kept_features(run_)),
       // One rank asks; all ranks have the same parameters.
       picture_samples_(runtime_, *run_.corpus, pictures_, run_.team.first() ? settings_.image_samples : 0,
                        settings_.sample_length),
@@ -100,6 +113,27 @@ void Loop::rehearse() {
       .advance(runtime_, interrupt());
 }
 
+// A cache in a file may be damaged, or the disk full: neither ends the run, and both are said.
+void Loop::say_features() {
+  const PictureFeed::Counts counts = pictures_.counts();
+  char text[200];
+  const auto say = [&](auto end) {
+    const std::string_view line(text, std::min(end.size, sizeof text));
+    parts_.tell.event("pictures", line);
+    parts_.tell.note(line);
+  };
+  if (counts.damaged > features_damaged_)
+    say(fmt::format_to_n(text, sizeof text, "note: {} damaged in the image cache: looked at again",
+                         counts.damaged - features_damaged_ == 1
+                             ? "1 tile is"
+                             : fmt::format("{} tiles are", counts.damaged - features_damaged_)));
+  if (counts.failure && !features_failed_)
+    say(fmt::format_to_n(text, sizeof text, "note: nothing more is written to the image cache: {}",
+                         error_text(counts.failure)));
+  features_damaged_ = counts.damaged;
+  features_failed_ = counts.failure != 0;
+}
+
 // Nothing where the step was left: parameters and moments are as before, it is done again later.
 std::optional<double> Loop::step() {
   const Program& program = runtime_.program();
@@ -117,6 +151,7 @@ std::optional<double> Loop::step() {
   if (!pictures_.prepare(*run_.batches, done_, uint64_t(settings_.batch) * uint64_t(settings_.accumulate),
                          run_.team.alone() ? interrupt() : Interrupt{}))
     return std::nullopt;
+  say_features();
   met_ = false;
   bool begins = true;
   const bool ended = executor.run(
@@ -254,6 +289,7 @@ bool Loop::after_step(double loss) {
              .tokens = run_.tokens_per_step(),
              .resident = resident,
              .plan_bytes = planned,
+             .waited = pictures_.active() ? pictures_.counts().seconds_awaited : NAN,
              .guard = parts_.guard ? guard::level_name(parts_.guard->level()) : std::string_view()});
   ask_ranks(resident, time);
   if (due(settings_.sample_every)) {

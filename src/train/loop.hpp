@@ -72,6 +72,7 @@ class Loop {
  private:
   using Clock = std::chrono::steady_clock;
   void rehearse();
+  void say_features();
   std::optional<double> step();
   bool after_step(double loss);
   bool sample();
@@ -97,7 +98,9 @@ class Loop {
   std::vector<float> scratch_;      // for losses by provenance
   std::vector<float> received_;     // of rank 0: losses of another rank
   std::vector<RankNow> ranks_now_;  // of rank 0
-  bool met_ = false;                // the ranks have agreed about this step
+  uint64_t features_damaged_ = 0;   // what was said of the image cache
+  bool features_failed_ = false;
+  bool met_ = false;  // the ranks have agreed about this step
   OwnMemory memory_;
   RecentMean losses_, cross_entropies_;
   double gradient_norm_, cross_entropy_;  // of the last step

@@ -59,8 +59,13 @@ ModelSpec as_published(const Settings& s, bool stream) {
 }
 
 std::optional<PictureTokens> picture_tokens(const Settings& s) {
-  if (!s.vision.empty()) return own_vision_pictures(s);
-  return s.model.empty() ? std::nullopt : open_pretrained(s.model)->config.pictures;
+  std::optional<PictureTokens> tokens;
+  if (!s.vision.empty())
+    tokens = own_vision_pictures(s);
+  else if (!s.model.empty())
+    tokens = open_pretrained(s.model)->config.pictures;
+  if (tokens) tokens->settings.draft = s.image_draft;
+  return tokens;
 }
 
 bool can_stream(const Settings& s) {

@@ -22,7 +22,9 @@ struct StepDone {
   double median_seconds = 0;                                        // of a step
   uint64_t tokens = 0;                                              // of a step
   uint64_t resident = 0, plan_bytes = 0;
-  std::string_view guard = {};  // its level in a word; empty: none
+  double waited =
+      std::numeric_limits<double>::quiet_NaN();  // seconds for pictures, in all; NaN: there are none
+  std::string_view guard = {};                   // its level in a word; empty: none
 };
 
 struct Evaluated {

@@ -1,11 +1,28 @@
 #include "train/picture_feed.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 
 namespace plimsoll {
+namespace {
 
-PictureFeed::PictureFeed(Runtime& runtime, const Corpus& corpus, int loaders) : runtime_(runtime) {
+// Of everything that decides what the tower sees in the pictures.
+uint64_t features_key(const Pictures& pictures, const std::string& computed) {
+  const TileSettings& s = pictures.options().tokens.settings;
+  const std::string all =
+      fmt::format("{} {:016x} {} {} {}x{} {} {} {} {} {} {}", computed, pictures.hash(), s.tile,
+                  s.longest_edge, s.fixed.width, s.fixed.height, s.resize, s.split, s.draft, s.rescale,
+                  fmt::join(s.mean, " "), fmt::join(s.deviation, " "));
+  return XXH3_64bits(all.data(), all.size());
+}
+
+}  // namespace
+
+PictureFeed::PictureFeed(Runtime& runtime, const Corpus& corpus, int loaders, const std::optional<Kept>& kept)
+    : runtime_(runtime) {
   const auto vision = runtime.program().model->vision();
   if (!vision || !corpus.packed() || !corpus.packed()->pictures()) return;
   const Program& program = runtime.program();
@@ -22,33 +39,68 @@ PictureFeed::PictureFeed(Runtime& runtime, const Corpus& corpus, int loaders) : 
   windows_.reserve(4096);
   wanted_.reserve(4096);
   if (trained_) return;
-  slot_of_.assign(size_t(pictures_->tiles()), -1);
-  const auto slots = size_t(runtime.graph()[program.picture_cache].type.shape[0]);
-  tile_in_.assign(slots, -1);
-  used_.assign(slots, 0);
+  const Type cache = runtime.graph()[program.picture_cache].type;
+  const int64_t width = cache.shape[1];
+  std::unique_ptr<FeatureFile> file;
+  if (kept)
+    file = std::make_unique<FeatureFile>(
+        kept->path, FeatureFile::Shape{features_key(*pictures_, kept->computed), pictures_->tiles(),
+                                       uint64_t(width), kept->bytes});
+  cache_.emplace(std::span(runtime.executor().data(program.picture_cache), size_t(cache.elements())), width,
+                 pictures_->tiles(), std::move(file));
+}
+
+PictureFeed::Counts PictureFeed::counts() const {
+  Counts counts{.looked = looked_, .kept = kept_};
+  if (loader_) counts.seconds_awaited = loader_->seconds_awaited();
+  if (cache_)
+    counts.read = cache_->read(), counts.damaged = cache_->damaged(), counts.failure = cache_->failure();
+  return counts;
 }
 
 std::span<const uint32_t> PictureFeed::of_window(Split split, uint64_t window) {
-  const size_t count = corpus_->pictures(split, window, numbers_);
-  return std::span(numbers_).first(std::min(count, numbers_.size()));
+  size_t count = corpus_->pictures(split, window, numbers_);
+  if (count > numbers_.size()) {
+    numbers_.resize(count);
+    corpus_->pictures(split, window, numbers_);
+  }
+  return std::span(numbers_).first(count);
 }
 
 bool PictureFeed::missing(uint32_t picture) const {
   const auto [first, tiles] = pictures_->place(picture);
   for (uint32_t i = 0; i < tiles; ++i)
-    if (slot_of_[size_t(first + i)] < 0) return true;
+    if (!cache_->holds(first + i)) return true;
   return false;
 }
 
-// The one that was used longest ago. A step needs fewer than there are.
-int32_t PictureFeed::take_slot() {
-  const auto oldest = std::min_element(used_.begin(), used_.end());
-  const auto slot = size_t(oldest - used_.begin());
-  if (*oldest == now_ && tile_in_[slot] >= 0)
-    fail("[pictures] a step needs more tiles than the {} that are kept", used_.size());
-  if (tile_in_[slot] >= 0) slot_of_[size_t(tile_in_[slot])] = -1;
-  used_[slot] = now_;
-  return int32_t(slot);
+// A trained tower wants a picture as often as it occurs, else once is enough.
+void PictureFeed::want(uint32_t picture) {
+  if (trained_ || std::find(wanted_.begin(), wanted_.end(), picture) == wanted_.end())
+    wanted_.push_back(picture);
+}
+
+void PictureFeed::request_ahead(Split split, std::span<const uint64_t> windows) {
+  wanted_.clear();
+  for (const uint64_t window : windows)
+    for (const uint32_t picture : of_window(split, window))
+      if (trained_ || missing(picture)) want(picture);
+  for (const uint32_t picture : wanted_)
+    if (loader_->has_room()) loader_->request(picture);
+}
+
+template <typename Each>
+bool PictureFeed::decode(Interrupt interrupt, Each each) {
+  // What was requested ahead is the beginning of this, unless something else came between.
+  if (!loader_->begins(wanted_)) loader_->drain();
+  size_t asked = loader_->waiting();
+  for (const uint32_t picture : wanted_) {
+    for (; asked < wanted_.size() && loader_->has_room(); ++asked) loader_->request(wanted_[asked]);
+    if (interrupt()) return loader_->drain(), false;
+    each(picture, loader_->await());
+    loader_->release();
+  }
+  return true;
 }
 
 void PictureFeed::look(uint32_t picture, std::span<const uint8_t> tiles) {
@@ -56,131 +108,101 @@ void PictureFeed::look(uint32_t picture, std::span<const uint8_t> tiles) {
   Executor& executor = runtime_.executor();
   const auto [first, count] = pictures_->place(picture);
   const auto bytes = size_t(pictures_->tile_bytes());
-  const int64_t width = runtime_.graph()[program.picture_cache].type.shape[1];
   for (uint32_t i = 0; i < count; ++i) {
-    if (slot_of_[size_t(first + i)] >= 0) {
-      used_[size_t(slot_of_[size_t(first + i)])] = now_;
-      continue;
-    }
+    if (cache_->find(first + i)) continue;
     std::memcpy(executor.data<uint8_t>(program.look_pixels), tiles.data() + i * bytes, bytes);
     executor.run(program.look, Moment{});
-    const int32_t slot = take_slot();
-    std::memcpy(executor.data(program.picture_cache) + slot * width, executor.data(program.look_seen),
-                size_t(width) * sizeof(float));
-    slot_of_[size_t(first + i)] = slot;
-    tile_in_[size_t(slot)] = int64_t(first + i);
+    cache_->keep(first + i, executor.data(program.look_seen));
     ++looked_;
   }
 }
 
 bool PictureFeed::look_at(Split split, std::span<const uint64_t> windows, Interrupt interrupt) {
-  ++now_;
+  cache_->begin();
   wanted_.clear();
-  // What is there already must not go while the rest is looked at.
+  // What is there already is found first, so that it does not go while the rest is looked at.
   for (const uint64_t window : windows)
     for (const uint32_t picture : of_window(split, window)) {
       const auto [first, tiles] = pictures_->place(picture);
-      for (uint32_t i = 0; i < tiles; ++i)
-        if (const int32_t slot = slot_of_[size_t(first + i)]; slot >= 0) used_[size_t(slot)] = now_, ++kept_;
-      if (missing(picture) && std::find(wanted_.begin(), wanted_.end(), picture) == wanted_.end())
-        wanted_.push_back(picture);
+      uint32_t found = 0;
+      for (uint32_t i = 0; i < tiles; ++i) found += cache_->find(first + i) != nullptr;
+      kept_ += found;
+      if (found < tiles) want(picture);
     }
-  // What was requested ahead is the beginning of this, unless something else came between.
-  if (loader_->waiting() && (wanted_.empty() || loader_->first() != wanted_[0])) loader_->drain();
-  size_t asked = loader_->waiting();
-  for (size_t next = 0; next < wanted_.size(); ++next) {
-    for (; asked < wanted_.size() && loader_->has_room(); ++asked) loader_->request(wanted_[asked]);
-    if (interrupt()) return loader_->drain(), false;
-    look(wanted_[next], loader_->await());
-    loader_->release();
-  }
-  return true;
+  return decode(interrupt, [&](uint32_t picture, std::span<const uint8_t> tiles) { look(picture, tiles); });
+}
+
+void PictureFeed::copy(Split split, std::span<const uint64_t> windows, Input input, int leaf) {
+  const ValueId value = trained_ ? input.pixels : input.seen;
+  const auto bytes = trained_ ? size_t(pictures_->tile_bytes()) : size_t(cache_->width()) * sizeof(float);
+  std::byte* place = runtime_.executor().bytes(value, leaf);
+  std::byte* const end = place + runtime_.graph()[value].type.bytes();
+  const auto put = [&](const void* tile) {
+    if (!tile || place + bytes > end) fail("[pictures] a micro-batch has tiles that were not planned");
+    std::memcpy(place, tile, bytes);
+    place += bytes;
+  };
+  wanted_.clear();
+  for (const uint64_t window : windows)
+    for (const uint32_t picture : of_window(split, window)) {
+      if (trained_) {
+        want(picture);
+        continue;
+      }
+      const auto [first, tiles] = pictures_->place(picture);
+      for (uint32_t i = 0; i < tiles; ++i) put(cache_->find(first + i));
+    }
+  if (trained_)
+    decode({}, [&](uint32_t, std::span<const uint8_t> tiles) {
+      for (size_t at = 0; at < tiles.size(); at += bytes) put(tiles.data() + at);
+    });
+  std::memset(place, 0, size_t(end - place));
 }
 
 bool PictureFeed::prepare(const Batches& batches, uint64_t step, uint64_t rows, Interrupt interrupt) {
-  if (!active() || trained_) return true;
+  if (!active()) return true;
+  rows_ = rows;
+  if (trained_) return true;
   const auto windows_of = [&](uint64_t number) {
     windows_.clear();
     for (uint64_t row = 0; row < rows; ++row) windows_.push_back(batches.window(number, row));
   };
   windows_of(step);
   if (!look_at(Split::train, windows_, interrupt)) return false;
-  // The next step's are decoded while this one is computed.
   windows_of(step + 1);
-  wanted_.clear();
-  for (const uint64_t window : windows_)
-    for (const uint32_t picture : of_window(Split::train, window))
-      if (loader_->has_room() && missing(picture) &&
-          std::find(wanted_.begin(), wanted_.end(), picture) == wanted_.end()) {
-        wanted_.push_back(picture);
-        loader_->request(picture);
-      }
+  request_ahead(Split::train, windows_);  // decoded while this step is computed
   return true;
-}
-
-int64_t PictureFeed::copy(Split split, uint64_t window, ValueId pixels, ValueId seen, int64_t tile,
-                          int leaf) {
-  Executor& executor = runtime_.executor();
-  const Program& program = runtime_.program();
-  const auto bytes = size_t(pictures_->tile_bytes());
-  const auto pictures = of_window(split, window);
-  if (trained_) {
-    const auto room = runtime_.graph()[pixels].type.shape[0];
-    size_t asked = 0;
-    for (size_t i = 0; i < pictures.size(); ++i) {
-      for (; asked < pictures.size() && loader_->has_room(); ++asked) loader_->request(pictures[asked]);
-      const auto tiles = loader_->await();
-      const auto count = std::min<int64_t>(int64_t(tiles.size() / bytes), room - tile);
-      std::memcpy(executor.data<uint8_t>(pixels, leaf) + size_t(tile) * bytes, tiles.data(),
-                  size_t(count) * bytes);
-      tile += count;
-      loader_->release();
-    }
-    return tile;
-  }
-  const int64_t width = runtime_.graph()[program.picture_cache].type.shape[1];
-  const int64_t room = runtime_.graph()[seen].type.elements() / width;
-  for (const uint32_t picture : pictures) {
-    const auto [first, tiles] = pictures_->place(picture);
-    for (uint32_t i = 0; i < tiles && tile < room; ++i, ++tile)
-      std::memcpy(executor.data(seen, leaf) + tile * width,
-                  executor.data(program.picture_cache) + slot_of_[size_t(first + i)] * width,
-                  size_t(width) * sizeof(float));
-  }
-  return tile;
-}
-
-// Tiles that no picture fills are 0, whatever stood there before.
-void PictureFeed::clear(ValueId pixels, ValueId seen, int64_t from, int leaf) {
-  Executor& executor = runtime_.executor();
-  const ValueId value = trained_ ? pixels : seen;
-  const Type type = runtime_.graph()[value].type;
-  const uint64_t width =
-      trained_ ? pictures_->tile_bytes()
-               : runtime_.graph()[runtime_.program().picture_cache].type.shape[1] * sizeof(float);
-  std::memset(executor.bytes(value, leaf) + uint64_t(from) * width, 0, type.bytes() - uint64_t(from) * width);
 }
 
 void PictureFeed::fill(const Batches& batches, uint64_t step, uint64_t first, uint64_t rows, int leaf) {
   if (!active()) return;
+  const auto windows_from = [&](uint64_t number, uint64_t from) {
+    windows_.clear();
+    for (uint64_t r = 0; r < rows; ++r) windows_.push_back(batches.window(number, from + r));
+  };
+  windows_from(step, first);
   const Program& program = runtime_.program();
-  int64_t tile = 0;
-  for (uint64_t r = 0; r < rows; ++r)
-    tile = copy(Split::train, batches.window(step, first + r), program.pixels, program.seen, tile, leaf);
-  clear(program.pixels, program.seen, tile, leaf);
+  copy(Split::train, windows_, {program.pixels, program.seen}, leaf);
+  if (!trained_) return;
+  if (first + rows < rows_)
+    windows_from(step, first + rows);
+  else
+    windows_from(step + 1, 0);
+  request_ahead(Split::train, windows_);  // decoded while this micro-batch is computed
 }
 
 bool PictureFeed::evaluate(const Evaluation& windows, uint64_t first, uint64_t count, Interrupt interrupt) {
   if (!active()) return true;
-  windows_.clear();
-  for (uint64_t w = first; w < first + count; ++w) windows_.push_back(windows.number(w));
+  const auto windows_from = [&](uint64_t from, uint64_t until) {
+    windows_.clear();
+    for (uint64_t w = from; w < until; ++w) windows_.push_back(windows.number(w));
+  };
+  windows_from(first, first + count);
   if (!trained_ && !look_at(Split::validation, windows_, interrupt)) return false;
   const Program& program = runtime_.program();
-  int64_t tile = 0;
-  for (uint64_t w = first; w < first + count; ++w)
-    tile =
-        copy(Split::validation, windows.number(w), program.evaluate_pixels, program.evaluate_seen, tile, 0);
-  clear(program.evaluate_pixels, program.evaluate_seen, tile, 0);
+  copy(Split::validation, windows_, {program.evaluate_pixels, program.evaluate_seen}, 0);
+  windows_from(first + count, std::min(first + 2 * count, windows.windows()));
+  request_ahead(Split::validation, windows_);
   return true;
 }
 
@@ -188,8 +210,7 @@ void PictureFeed::show_window(uint64_t window) {
   if (!active()) return;
   if (!trained_) look_at(Split::validation, {&window, 1}, {});
   const Program& program = runtime_.program();
-  const int64_t tile = copy(Split::validation, window, program.window_pixels, program.window_seen, 0, 0);
-  clear(program.window_pixels, program.window_seen, tile, 0);
+  copy(Split::validation, {&window, 1}, {program.window_pixels, program.window_seen}, 0);
 }
 
 }  // namespace plimsoll

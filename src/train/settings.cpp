@@ -107,6 +107,8 @@ void validate(const Settings& s) {
   if (!s.memory.empty()) parse_size(s.memory, "--memory");
   parse_bytes(s.image_buffer, "--image-buffer");
   if (!s.image_cache.empty()) parse_bytes(s.image_cache, "--image-cache");
+  if (s.image_cache.empty() && s.image_cache_in == "file")
+    fail_input("image_cache_in: a file needs a size; give --image-cache SIZE");
   if (s.micro_batch > 0 && s.batch % s.micro_batch)
     fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out",
                s.micro_batch, s.batch);

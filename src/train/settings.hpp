@@ -56,7 +56,8 @@ struct Settings {
   int shuffle_buffer = 4096;   // samples waiting to be drawn
   double distrust_lambda = 0;  // how much provenance weighs; 0: not at all
   std::string images;          // folder of pictures; empty: that of the data
-  std::string image_buffer = "16MB", image_cache;
+  std::string image_buffer = "16MB", image_cache, image_cache_in = "memory";
+  bool image_draft = false;
   int loaders = 1;
 
   // Machine.

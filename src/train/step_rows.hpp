@@ -18,6 +18,8 @@ class StepRows {
     if (since < interval && !logged && step.iteration != step.iterations) return std::nullopt;
     const double speed =
         last_iteration_ && since > 0 ? double(step.iteration - last_iteration_) / since : unknown_real;
+    const double waited = step.waited - last_waited_;
+    last_waited_ = step.waited;
     last_time_ = step.time;
     last_iteration_ = step.iteration;
     return StepRow{.step = int64_t(step.iteration),
@@ -28,13 +30,14 @@ class StepRows {
                    .iterations_per_second = speed,
                    .gradient_norm = step.gradient_norm,
                    .cross_entropy = step.cross_entropy,
-                   .distrust = step.loss - step.cross_entropy};
+                   .distrust = step.loss - step.cross_entropy,
+                   .waited = waited};
   }
 
  private:
   static constexpr double interval = 0.1;  // seconds
   uint64_t log_every_, last_iteration_ = 0;
-  double last_time_ = 0;
+  double last_time_ = 0, last_waited_ = 0;
 };
 
 }  // namespace plimsoll

@@ -58,6 +58,7 @@ TrainResult sum_up(const PreparedRun& run, const Loop& loop) {
   result.allocations_after_warmup = figures.allocations_after_warmup;
   result.gemm = run.gemm.description;
   result.threads = run.runtime->threads();
+  if (loop.pictures().active()) result.pictures = loop.pictures().counts();
   result.folder = run.start.folder.string();
   return result;
 }
@@ -131,11 +132,14 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
                               ? ""
                               : fmt::format(" for threads that run all the time; they ran {:.0f} % of it",
                                             result.processor_share * 100)));
-  if (const PictureFeed& pictures = loop.pictures(); pictures.active())
+  if (result.pictures)
     tell.note(fmt::format(
-        "Pictures: {} tiles looked at, {} kept from before; {:.1f} % of the time waiting for them",
-        format_count(pictures.looked()), format_count(pictures.kept()),
-        100 * pictures.seconds_awaited() / std::max(1e-9, loop.figures().seconds)));
+        "Pictures: {} tiles looked at, {} kept from before{}; {:.1f} % of the time waiting for them",
+        format_count(result.pictures->looked), format_count(result.pictures->kept),
+        result.pictures->read
+            ? fmt::format(", {} of them read from the file", format_count(result.pictures->read))
+            : "",
+        100 * result.waiting_share()));
   if (end == Loop::End::finished) {
     const FinalWindows last = final_windows(*run.corpus, settings.context);
     if (const auto measured = loop.measure(last.windows)) {

@@ -46,7 +46,10 @@ struct TrainResult {
   GuardReport guard;
   std::string gemm;
   int threads = 1;
-  std::vector<RankFigures> ranks;  // where there are several, on rank 0
+  std::vector<RankFigures> ranks;               // where there are several, on rank 0
+  std::optional<PictureFeed::Counts> pictures;  // where the data has any
+  // Of the loop's time, that it waited for pictures to be decoded.
+  double waiting_share() const { return pictures && seconds > 0 ? pictures->seconds_awaited / seconds : 0; }
   std::string folder;
 };
 

@@ -122,7 +122,8 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
     o.tiles = s.window_tiles > 0 ? s.window_tiles : s.context / (pictures->rows + 2);
     o.picture_buffers = std::max(1, s.loaders) * int64_t(parse_bytes(s.image_buffer));
     o.picture_cache = o.tiles * s.batch * s.accumulate;
-    if (!s.image_cache.empty()) o.picture_cache_bytes = parse_bytes(s.image_cache);
+    if (!s.image_cache.empty() && s.image_cache_in == "memory")
+      o.picture_cache_bytes = parse_bytes(s.image_cache);
   }
   o.adamw = {static_cast<float>(s.beta1),
              static_cast<float>(s.beta2),

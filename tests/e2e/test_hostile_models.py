@@ -2,7 +2,7 @@
 """Model folders and rows made to harm their reader: numbers that ask for all memory, a million names, keys twice, brackets without end. Each is
 refused in one line, in less than 64 MB, and in little processor time."""
 from harness import SANITIZED, Running, Temporary, json, run
-from test_tokenize import tokenizer
+from byte_tokenizer import tokenizer
 from tiny_model import make_model
 
 MOST_MEMORY = 64_000_000

@@ -3,7 +3,7 @@ import json
 import random
 import struct
 
-from test_tokenize import tokenizer
+from byte_tokenizer import tokenizer
 
 CHATML = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}{% endfor %}"
 

@@ -21,20 +21,27 @@ std::vector<uint8_t> file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
-std::filesystem::path corpus() {
-  return std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/fuzz/corpus/picture";
+std::filesystem::path corpus(const char* format) {
+  return std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "tests/fuzz/corpus" / format;
+}
+std::vector<std::filesystem::path> all_pictures() {
+  std::vector<std::filesystem::path> paths;
+  for (const char* format : {"jpeg", "png", "webp"})
+    for (const auto& entry : std::filesystem::directory_iterator(corpus(format)))
+      paths.push_back(entry.path());
+  return paths;
 }
 
 TEST(Picture, DecodersAllocateOutOfTheMemoryTheyAreGiven) {
   if (!allocations_counted()) GTEST_SKIP() << "nobody counts allocations here";
   size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(corpus())) {
-    const auto bytes = file(entry.path());
+  for (const auto& path : all_pictures()) {
+    const auto bytes = file(path);
     const PictureHeader header = read_picture_header(bytes);
     std::vector<uint8_t> memory(header.memory());
     const uint64_t before = allocations();
     decode_picture(bytes, header, memory);
-    EXPECT_EQ(allocations(), before) << entry.path();
+    EXPECT_EQ(allocations(), before) << path;
     ++count;
   }
   EXPECT_GE(count, 20u);
@@ -42,8 +49,8 @@ TEST(Picture, DecodersAllocateOutOfTheMemoryTheyAreGiven) {
 
 TEST(Picture, WithoutWorkingMemoryDecodingIsRefused) {
   if (!allocations_counted()) GTEST_SKIP() << "arenas need the hook";
-  for (const char* name : {"jpeg-progressive.jpg", "png.png", "webp-lossless.webp"}) {
-    const auto bytes = file(corpus() / name);
+  for (const char* name : {"jpeg/jpeg-progressive.jpg", "png/png.png", "webp/webp-lossless.webp"}) {
+    const auto bytes = file(corpus(name));
     PictureHeader header = read_picture_header(bytes);
     header.working = 100;
     std::vector<uint8_t> memory(header.memory());
@@ -52,10 +59,34 @@ TEST(Picture, WithoutWorkingMemoryDecodingIsRefused) {
 }
 
 TEST(Picture, MemoryThatIsTooSmallIsRefused) {
-  const auto bytes = file(corpus() / "png.png");
+  const auto bytes = file(corpus("png/png.png"));
   const PictureHeader header = read_picture_header(bytes);
   std::vector<uint8_t> memory(header.memory() - 1);
   EXPECT_THROW(decode_picture(bytes, header, memory), Error);
+}
+
+TEST(Picture, AJpegIsShrunkAsFarAsEnoughIsLeft) {
+  const auto bytes = file(corpus("jpeg/jpeg.jpg"));
+  const PictureHeader whole = read_picture_header(bytes);
+  const int64_t longest = std::max(whole.width, whole.height);
+  for (const int by : {1, 2, 4, 8}) {
+    const PictureHeader header = read_picture_header(bytes, {}, longest / by);
+    EXPECT_EQ(header.shrunk, by);
+    EXPECT_EQ(header.full_width, whole.width);
+    EXPECT_EQ(header.width, (whole.width + by - 1) / by);
+    std::vector<uint8_t> memory(header.memory());
+    const auto rgb = decode_picture(bytes, header, memory);
+    ASSERT_EQ(rgb.size(), header.pixels() * 3);
+    if (by == 8) continue;  // one row is left, of blocks that reach beyond the picture
+    // The mean colour stays what it is.
+    double mean = 0, wanted = 0;
+    for (const uint8_t byte : rgb) mean += byte;
+    std::vector<uint8_t> all(whole.memory());
+    const auto full = decode_picture(bytes, whole, all);
+    for (const uint8_t byte : full) wanted += byte;
+    EXPECT_NEAR(mean / double(rgb.size()), wanted / double(full.size()), 6) << by;
+  }
+  EXPECT_EQ(read_picture_header(file(corpus("png/png.png")), {}, 1).shrunk, 1);
 }
 
 TEST(Arena, GivesItsBytesAndNoMore) {

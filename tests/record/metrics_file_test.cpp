@@ -50,12 +50,14 @@ TEST(MetricsFile, TheLongestLineOfAStepFits) {
   constexpr double longest = -1.7976931348623157e-308;
   {
     MetricsFile metrics(path);
-    metrics.step({INT64_MIN, longest, longest, longest, longest, longest, longest, longest, longest});
+    metrics.step(
+        {INT64_MIN, longest, longest, longest, longest, longest, longest, longest, longest, longest});
   }
   const auto lines = lines_of(path);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["cross_entropy"].get<double>(), longest);
   EXPECT_EQ(lines[0]["distrust"].get<double>(), longest);
+  EXPECT_EQ(lines[0]["waited"].get<double>(), longest);
 }
 
 TEST(MetricsFile, ATornLineIsClosedAndTheRestStaysReadable) {

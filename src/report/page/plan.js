@@ -40,11 +40,22 @@ class PlanSection {
       onpointerleave: () => this.point(null), ondblclick: () => this.zoom(null), onkeydown: event => this.key(event)});
     this.host.append(make('div', {class: 'tools'}, this.readout, this.reset), this.canvas,
       make('ul', {class: 'legend'}, ...this.roles.map((role, i) => make('li', {}, swatch(`var(--${planHues[i % planHues.length]})`), `${role} ${bytes(totals[role])}`))),
+      asTable('What the measured memory is made of', [{name: 'part'}, {name: 'size', right: true}], () => this.parts(totals)),
       asTable('Largest values as a table', [{name: 'value'}, {name: 'role'}, {name: 'size', right: true}, {name: 'offset', right: true}, {name: 'lives', right: true}],
         () => this.values.slice(0, 60).map(value => [value.name, value.role, bytes(value.size), bytes(value.offset), `${value.first} to ${value.last}`])));
     this.view = null;
     this.point(null);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
+  }
+
+  // The roles, what lies between values, and the process beside the plan add up to what was measured last.
+  parts(totals) {
+    const named = this.roles.reduce((sum, role) => sum + totals[role], 0), total = this.run.plan.total_bytes;
+    const measured = this.resident.length ? this.resident[this.resident.length - 1][1] : null;
+    const rows = this.roles.map(role => [role, exactBytes(totals[role])]);
+    if (total > named) rows.push(['gaps of the plan', exactBytes(total - named)]);
+    if (measured !== null && measured >= total) rows.push(['the process beside the plan', exactBytes(measured - total)], ['measured', exactBytes(measured)]);
+    return rows;
   }
 
   geometry() {
