@@ -34,7 +34,7 @@ struct Settings {
 
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
-  double lr = 3e-4, min_lr = 3e-5;
+  double lr = 1e-3, min_lr = 0;
   int warmup = 100;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01, clip = 1.0;  // clip 0: none
   std::string optimizer = "adamw";  // or with moments in 8 bits

@@ -68,8 +68,8 @@ TEST(Presets, NanoIsAsPeopleKnowIt) {
   EXPECT_EQ(s.batch, 12);
   EXPECT_EQ(s.iterations, 2000);
   EXPECT_EQ(s.warmup, 100);
-  EXPECT_EQ(s.lr, 1e-3);
-  EXPECT_EQ(s.min_lr, 1e-4);
+  EXPECT_EQ(s.lr, 3e-3);
+  EXPECT_EQ(s.min_lr, 0);
   EXPECT_EQ(s.beta2, 0.99);
   EXPECT_EQ(s.weight_decay, 0.1);
   EXPECT_EQ(s.dropout, 0);
