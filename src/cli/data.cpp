@@ -82,7 +82,6 @@ void look_at_pictures(const Text& text) {
 
 void run(const Text& text) {
   if (text.action == "pictures") return look_at_pictures(text);
-  if (text.action != "check") fail_input("data {}: expected check or pictures", text.action);
   if (text.model.empty()) fail_input("--model is missing; give a model folder or a tokenizer.json");
   const ModelText model = load_model_text(text.model, text.chat);
   DatasetOptions options{.context = text.context,
@@ -134,10 +133,8 @@ Command command(
     38, "data", "check a data set for fine-tuning, or look at pictures",
     "plimsoll data check chat.jsonl --model SmolLM2-135M --context 1024", [](Options& options) {
       auto text = std::make_shared<Text>();
-      options.value("action", text->action, "check or pictures").needed().wants("ACTION");
-      options.value("file", text->file, "rows as JSON lines; or a picture, or a folder of pictures")
-          .needed()
-          .wants("FILE");
+      options.value("action", text->action, "check or pictures").one_of({"check", "pictures"}).needed();
+      options.value("file", text->file, "rows as JSON lines; or a picture, or a folder of pictures").needed();
       options.value("--model", text->model, "model folder or tokenizer.json").wants("DIR");
       options.value("--context", text->context, "tokens of a window; longer samples are cut").wants("N");
       options

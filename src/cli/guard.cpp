@@ -28,7 +28,10 @@ void run(Text& text) {
   if (!text.limit.empty()) {
     if (text.sources.command_line.contains("max_memory"))
       fail_input("--limit and --max-memory are the same line; give only one of them");
-    (void)parse_size(text.limit, "--limit");  // so that a bad one is not refused as --max-memory
+    // Here, so that a bad one is not refused as --max-memory.
+    const Size limit = parse_size(text.limit, "--limit");
+    if (limit.bytes == 0 && limit.share == 0)
+      fail_input("--limit {} leaves no memory at all; give more", text.limit);
     text.sources.command_line["max_memory"] = text.limit;
   }
   options.policy = guard::resolve_policy(text.sources);

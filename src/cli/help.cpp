@@ -39,11 +39,6 @@ std::string exit_code_list() {
   return out;
 }
 
-std::string capital(std::string text) {
-  for (char& c : text) c = char(std::toupper((unsigned char)c));
-  return text;
-}
-
 }  // namespace
 
 std::string heading_of(const Option& option) {
@@ -62,7 +57,7 @@ std::vector<std::string> headings(const Options& options) {
 }
 
 std::string usage_of(const Option& option) {
-  if (option.is_positional()) return capital(option.name);
+  if (option.is_positional()) return option.spoken();
   std::string text = option.letter.empty() ? option.name : option.letter + ", " + option.name;
   if (option.takes == Option::Takes::value) text += " " + option.wanted;
   if (option.takes == Option::Takes::perhaps) text += " [" + option.wanted + "]";
@@ -73,7 +68,7 @@ std::string synopsis(const Command& command, const Options& options) {
   std::string text = "plimsoll " + command.name + " [OPTIONS]";
   for (const Option& option : options.all()) {
     if (!option.is_positional()) continue;
-    const std::string name = capital(option.name) + (option.many ? "..." : "");
+    const std::string name = option.spoken() + (option.many ? "..." : "");
     const bool tail = options.runs_a_program();
     text += tail ? " [-- " + name + "]" : option.required ? " " + name : " [" + name + "]";
   }

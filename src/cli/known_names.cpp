@@ -12,6 +12,8 @@ struct Name {
 constexpr Name counterparts[] = {
     {"--lr", "--learning-rate"},
     {"--min-lr", "--min-learning-rate"},
+    {"--iterations", "--iters"},
+    {"--iterations", "--steps"},
     {"--iterations", "--max-iters"},
     {"--iterations", "--max-steps"},
     {"--layers", "--n-layer"},
@@ -22,6 +24,7 @@ constexpr Name counterparts[] = {
     {"--heads", "--n-heads"},
     {"--heads", "--num-heads"},
     {"--heads", "--num-attention-heads"},
+    {"--dim", "--width"},
     {"--dim", "--n-embd"},
     {"--dim", "--hidden-size"},
     {"--dim", "--d-model"},
@@ -56,8 +59,10 @@ constexpr Name counterparts[] = {
     {"--out", "--output-dir"},
     {"--resume", "--resume-from-checkpoint"},
     {"--prompt", "--start"},
+    {"--length", "--tokens"},
     {"--length", "--max-new-tokens"},
     {"--threads", "--num-threads"},
+    {"--listen", "--port"},
 };
 
 struct Advice {
@@ -68,6 +73,7 @@ constexpr Advice without_counterpart[] = {
     {"--epochs", "training is counted in steps: give --iterations"},
     {"--num-train-epochs", "training is counted in steps: give --iterations"},
     {"--device", "plimsoll computes on the processor; leave it out"},
+    {"--ranks", "ranks are started by `mpirun -n N plimsoll train` or srun; leave it out"},
     {"--compile", "every step is planned and replayed anyway; leave it out"},
     {"--init-from", "give --resume RUN to go on with a run"},
     {"--lr-decay-iters", "the learning rate decays until the last of --iterations; leave it out"},

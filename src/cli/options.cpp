@@ -1,5 +1,6 @@
 #include "cli/options.hpp"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -26,11 +27,19 @@ Options::Set number_into(Number& into, std::string name) {
 
 }  // namespace
 
+std::string Option::spoken() const {
+  std::string text = name;
+  if (is_positional())
+    for (char& c : text) c = char(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
 Option& Option::one_of(std::vector<std::string> words) {
   choices = std::move(words);
   wanted.clear();
   for (const std::string& word : choices) wanted += (wanted.empty() ? "" : "|") + word;
-  set = [name = name, choices = choices, wanted = wanted, store = std::move(set)](const std::string& text) {
+  set = [name = spoken(), choices = choices, wanted = wanted,
+         store = std::move(set)](const std::string& text) {
     for (const std::string& choice : choices)
       if (choice == text) return store(text);
     fail_input("{}: '{}' is not one of {}", name, text, wanted);

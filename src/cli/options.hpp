@@ -29,6 +29,7 @@ struct Option {
   std::function<void(const std::string&)> set;
 
   bool is_positional() const { return !name.starts_with('-'); }
+  std::string spoken() const;  // as help and messages name it: --out, or FILE for the positional "file"
 
   Option& wants(std::string text) { return wanted = std::move(text), *this; }
   Option& under(std::string heading) { return group = std::move(heading), *this; }

@@ -81,6 +81,14 @@ class Reading {
     refuse("unknown option '{}'", name);
   }
 
+  // An empty path is a variable of the shell that was not set: without it another file would be used.
+  void set(const Option& option, const std::string& value) const {
+    for (const char* path : {"PATH", "FILE", "FOLDER", "DIR"})
+      if (value.empty() && option.wanted == path)
+        refuse("{} is empty; give a {}", option.name, option.wanted);
+    option.set(value);
+  }
+
   void take_option(const std::string& word) {
     const size_t equals = word.starts_with("--") ? word.find('=') : word.npos;
     const std::string name = word.substr(0, equals);
@@ -89,7 +97,7 @@ class Reading {
     if (given_[option]++ && !option->many) refuse("{} is given more than once", option->name);
     if (equals != word.npos) {
       if (option->takes == Option::Takes::nothing) refuse("{} takes no value", option->name);
-      option->set(word.substr(equals + 1));
+      set(*option, word.substr(equals + 1));
     } else if (option->takes == Option::Takes::nothing) {
       option->set("");
     } else if (option->takes == Option::Takes::perhaps) {
@@ -99,7 +107,7 @@ class Reading {
       // A value may begin with a dash, but a name of ours was hardly meant as one.
       if (at_ == words_.size() || find(words_[at_]))
         refuse("{} needs a value, {}", option->name, option->wanted);
-      option->set(words_[at_++]);
+      set(*option, words_[at_++]);
     }
   }
 
@@ -116,7 +124,7 @@ class Reading {
     if (given_.contains(&option)) return;
     if (!option.environment.empty())
       if (const char* value = std::getenv(option.environment.c_str())) option.set(value);
-    if (option.required) refuse("{} is missing: {}", option.wanted, option.help);
+    if (option.required) refuse("{} is missing: {}", option.spoken(), option.help);
   }
 
   const Options& options_;

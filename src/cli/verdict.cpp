@@ -189,9 +189,10 @@ void setup(Options& options) {
   options.value(
       "file", arguments->file,
       "recorded series: run.db, CSV (time,bytes), JSONL, mprof .dat, psrecord log or Prometheus JSON");
-  options.value(
-      "--batch", arguments->batch,
-      "Judge many: a line {\"id\":…,\"t\":[seconds…],\"bytes\":[…]} each; a JSON line each comes out");
+  options
+      .value("--batch", arguments->batch,
+             "judge many: a line {\"id\":…,\"t\":[seconds…],\"bytes\":[…]} each; a JSON line each comes out")
+      .wants("FILE");
   options.value("--limit", arguments->limit, "limit, such as 16GB: also say when it would be reached")
       .wants("SIZE");
   options.flag("--all", arguments->all, "print the verdict of every process, not only of the whole");
@@ -203,7 +204,7 @@ void setup(Options& options) {
   options.run([arguments] {
     if (arguments->file.empty() == arguments->batch.empty())
       fail_input("give either a FILE or --batch FILE.jsonl; see `plimsoll verdict --help`");
-    const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit));
+    const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit, "--limit"));
     if (!arguments->batch.empty())
       judge_batch(*arguments, limit);
     else if (diagnose::is_run_file(arguments->file))

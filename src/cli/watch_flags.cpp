@@ -16,8 +16,10 @@ std::shared_ptr<WatchText> add_watch_flags(Options& flags) {
   flags.flag("--find-training", options.find_training,
              "find the process that looks most like training and watch it");
   flags.value("--interval", text->interval, "time between samples (default 1s)").wants("TIME");
-  flags.value("--for", text->duration,
-              "stop after this long; a launched program is then ended (default: until it ends)");
+  flags
+      .value("--for", text->duration,
+             "stop after this long; a launched program is then ended (default: until it ends)")
+      .wants("TIME");
   flags
       .value("--until", text->until,
              "tree: as long as any descendant lives (default); command: until the command ends")
@@ -31,8 +33,10 @@ std::shared_ptr<WatchText> add_watch_flags(Options& flags) {
   flags.value("--limit", text->limit, "memory limit, such as 8GB or 80% (default: the effective limit)")
       .wants("SIZE");
   flags.flag("--fail-on-leak", options.fail_on_leak, "exit with 10 if there is a leak");
-  flags.value("--step-regex", options.step_regex,
-              "regular expression that finds the step in the output; its first group is the number");
+  flags
+      .value("--step-regex", options.step_regex,
+             "regular expression that finds the step in the output; its first group is the number")
+      .wants("REGEX");
   flags.flag("--no-steps", text->no_steps,
              "no step socket and no reading of the output, which is inherited directly");
   flags.flag("--quiet", options.quiet, "print only the verdict, nothing while watching");

@@ -55,7 +55,8 @@ int RunFile::tick(void* allowance) { return --static_cast<Allowance*>(allowance)
 
 RunFile::RunFile(const std::filesystem::path& path)
     : path_(path.string()), allowance_(std::make_unique<Allowance>()) {
-  if (!std::filesystem::is_regular_file(path)) fail_input("[record] there is no run file at {}", path_);
+  if (!std::filesystem::is_regular_file(path))
+    fail_input("[record] there is no run file at {}; give a run.db, or the folder of a run", path_);
   int64_t magic = 0, version = 0;
   const auto read_magic = [&](const std::string& uri) {
     database_ = open_database(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
@@ -80,7 +81,7 @@ RunFile::RunFile(const std::filesystem::path& path)
     }
   }
   if (magic != run_application_id)
-    fail_input("[record] {} is not a run file of plimsoll or cannot be read", path_);
+    fail_input("[record] {} is not a run file of plimsoll or cannot be read; give a run.db", path_);
   if (version != run_format_version)
     fail_input("[record] {} has format {}, this version reads {}", path_, version, run_format_version);
   check_tables(get(), path_);

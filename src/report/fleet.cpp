@@ -141,7 +141,9 @@ std::vector<std::string> find_runs(const std::string& folder) {
   std::vector<std::string> found;
   if (fs::exists(fs::path(folder) / "run.db", error)) found.push_back((fs::path(folder) / "run.db").string());
   fs::directory_iterator entries(folder, error);
-  if (error) fail_input("cannot read the folder '{}': {}", folder, error.message());
+  if (error)
+    fail_input("cannot read the folder '{}': {}; give one that holds run folders or run files", folder,
+               error.message());
   for (const auto& entry : entries) {
     if (entry.is_directory(error) && fs::exists(entry.path() / "run.db", error))
       found.push_back((entry.path() / "run.db").string());

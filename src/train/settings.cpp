@@ -85,9 +85,9 @@ void validate(const Settings& s) {
     fail_input("selective_loss: it goes with rows for fine-tuning; give --model DIR and --data FILE.jsonl");
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
-  if (!s.memory.empty()) parse_size(s.memory, "memory");
-  parse_bytes(s.image_buffer, "image_buffer");
-  if (!s.image_cache.empty()) parse_bytes(s.image_cache, "image_cache");
+  if (!s.memory.empty()) parse_size(s.memory, "--memory");
+  parse_bytes(s.image_buffer, "--image-buffer");
+  if (!s.image_cache.empty()) parse_bytes(s.image_cache, "--image-cache");
   if (s.micro_batch > 0 && s.batch % s.micro_batch)
     fail_input("micro_batch: {} does not divide the batch of {}; give a divisor or leave it out",
                s.micro_batch, s.batch);

@@ -262,6 +262,8 @@ int Guarding::finish() {
   actor_->conclude(clock_.now());
   actor_->release();
   summary_.stopped = actor_->stopped_any();
+  // Where no line was reached, the one that was asked for is of more interest than the nearest.
+  if (summary_.highest == Level::ok && limits_->own_line()) summary_.limit = limits_->own_line();
   summary_.seconds = clock_.now();
   summary_.own_peak = own_memory_.peak(), summary_.own_resident = own_memory_.resident();
   if (allocations_counted()) summary_.allocations = allocated;

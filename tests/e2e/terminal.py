@@ -11,7 +11,8 @@ from harness import *
 
 
 class Screen:
-    """Rows of characters, a scroll region and a cursor. `overflow` counts characters written past the last column."""
+    """Rows of characters, a scroll region and a cursor. `overflow` counts characters written past the last column, except
+    those that were on their way when the size changed: until rows are reserved in the new size, `fitted` is false."""
 
     def __init__(self, columns, rows):
         self.resize(columns, rows)
@@ -20,7 +21,7 @@ class Screen:
 
     def resize(self, columns, rows):
         old = getattr(self, "lines", [])
-        self.columns, self.rows, self.top, self.bottom = columns, rows, 0, rows - 1
+        self.columns, self.rows, self.top, self.bottom, self.fitted = columns, rows, 0, rows - 1, False
         self.lines = [(old[i] if i < len(old) else "")[:columns] for i in range(rows)]
         if hasattr(self, "cursor"):
             self.cursor = [min(self.cursor[0], rows - 1), min(self.cursor[1], columns - 1)]
@@ -60,7 +61,7 @@ class Screen:
                 self.foreign.append(c)
             else:
                 if self.cursor[1] >= self.columns:
-                    self.overflow += 1
+                    self.overflow += self.fitted
                     self.cursor[1] = 0
                     self.down()
                 row, column = self.cursor
@@ -90,6 +91,7 @@ class Screen:
         elif letter == "r":
             self.top, self.bottom = (first - 1, values[1] - 1) if len(values) > 1 else (0, self.rows - 1)
             self.bottom = min(self.bottom, self.rows - 1)
+            self.fitted |= self.bottom < self.rows - 1
             self.cursor = [0, 0]
         elif letter == "K":
             self.lines[self.cursor[0]] = "" if first == 2 else self.lines[self.cursor[0]][:self.cursor[1]]

@@ -35,6 +35,8 @@ def test_own_exit_code_and_quiet_end():
     assert guard("--", "sh", "-c", "echo hello; exit 7", code=7).stdout == "hello\n"
     found = report(guard("--json", "--", "sleep", "0.3"))
     assert found["level"] == "ok" and not found["stopped"] and found["actions"] == [], found
+    # The line that was asked for, though the machine's may be nearer.
+    assert report(guard("--json", "--limit", "900GB", "--", "true"))["limit_bytes"] == 900_000_000_000
 
 
 def test_a_line_of_ones_own_stops_the_one_that_grows():

@@ -20,7 +20,7 @@ def check_sizes(one, seen):
         one.resize(columns, rows)
         for row in range(rows):
             one.screen.lines[row] = ""
-        one.until(seen)
+        one.until(lambda screen: screen.fitted and seen(screen))
         one.read(1)
         assert one.screen.overflow == before, f"{columns}x{rows}:\n{one.screen.text()}"
         assert one.screen.bottom < rows - 1, "the view has rows of its own"

@@ -56,7 +56,7 @@ MUTANTS = [Mutant(*row) for row in [
     ("graph/overlap.cpp", "+ place.bytes > plan.scratch_offset", "> plan.scratch_offset",
      "the check of the plan misses values that reach beyond it", ["graph"]),
     # Kernels and gradients
-    ("kernels/reference/attention.cpp", "(dp[size_t(j)] - shared) * scale", "dp[size_t(j)] * scale",
+    ("kernels/reference/attention.cpp", "(dp[size_t(j - first)] - shared) * scale", "dp[size_t(j - first)] * scale",
      "the softmax's gradient lacks its mean", ["kernels", "graph"]),
     ("kernels/reference/layernorm.cpp", "(g - mean_g - xhat * mean_gx)", "(g - xhat * mean_gx)",
      "the layer norm's gradient lacks its mean", ["kernels", "graph"]),
@@ -81,8 +81,7 @@ MUTANTS = [Mutant(*row) for row in [
     ("data/shuffle_buffer.hpp", "chosen = waiting_[--count_];", "chosen = waiting_[count_ - 1];", "a sample is drawn twice", ["data"]),
     ("train/generate.cpp", "a.first > b.first || (a.first == b.first && a.second < b.second)", "a.first < b.first",
      "top-k takes the least likely tokens", ["train"]),
-    ("train/loop.cpp", ".step = done_, .learning_rate = static_cast<float>(run_.schedule.at(done_))",
-     ".step = done_, .learning_rate = static_cast<float>(run_.schedule.at(done_ + 1))",
+    ("train/loop.cpp", "static_cast<float>(run_.schedule.at(done_))", "static_cast<float>(run_.schedule.at(done_ + 1))",
      "the learning rate is one step ahead", ["train", "e2e/test_oracle"]),
     ("base/random.hpp", "key_ + mix64(counter + 0x9e3779b97f4a7c15ULL)", "key_ + counter", "random numbers are hardly mixed",
      ["base", "data", "model"]),

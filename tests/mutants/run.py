@@ -3,10 +3,15 @@
 
 usage: tests/mutants/run.py [NUMBER|WORD...]    all, or those of these numbers or with these words in their file
 
-Each mutant of mutants.py is applied to a copy of the tree in build-mutants, what it names is built and run, and the copy
-is made whole again. A mutant that no test notices is a missing test. Ends with code 1 if more than three survive.
+Each mutant of mutants.py is applied to a copy of the tree in build-mutants, the tests it names are built and run one after
+the other until one notices, and the copy is made whole again. If none of them does, the tests of every other room are
+tried. A mutant that no test notices is a missing test. What was found is kept in build-mutants/found.json, so that a run
+that was interrupted goes on; it is forgotten when a file of src/ or tests/ changes. Ends with code 1 if more than three
+survive.
 """
 import argparse
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -19,8 +24,11 @@ from mutants import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-mutants"
-TREE, BUILD = WORK / "tree", WORK / "build"
+TREE = WORK / "tree"
+BUILD = TREE / "build"  # as the release preset has it, so that a compiler cache knows most files already
 CMAKE = "/usr/bin/cmake" if Path("/usr/bin/cmake").exists() else "cmake"
+FOUND = WORK / "found.json"
+ROOMS = sorted({path.parent.name for path in (ROOT / "tests").glob("*/*_test.cpp")})
 MOST_SURVIVORS = 3
 SECONDS = 900  # a test that takes longer hangs, and is noticed
 
@@ -29,7 +37,7 @@ def copy_tree():
     """Writes only what changed, so that only that is compiled again."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     wanted = {name for name in names.decode().split("\0") if name and (ROOT / name).exists()}
-    for path in [path for path in TREE.rglob("*") if path.is_file()]:
+    for path in [path for path in TREE.rglob("*") if path.is_file() and BUILD not in path.parents]:
         if str(path.relative_to(TREE)) not in wanted:
             path.unlink()
     for name in wanted:
@@ -37,6 +45,39 @@ def copy_tree():
         if not copy.exists() or copy.read_bytes() != source.read_bytes():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, copy)
+
+
+def state_of_tree():
+    """A digest of everything a test can depend on, the mutants left out."""
+    digest = hashlib.sha256()
+    for folder in ("src", "include", "tests", "python", "cmake"):
+        for path in sorted((TREE / folder).rglob("*")):
+            if path.is_file() and path.parent.name != "mutants":
+                digest.update(f"{path}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+class Found:
+    """Which tests pass without a mutant, and which test noticed which mutant, as long as the tree is the same."""
+
+    def __init__(self):
+        self.all = json.loads(FOUND.read_text()) if FOUND.exists() else {}
+        if self.all.get("tree") != (tree := state_of_tree()):
+            self.all = {"tree": tree, "passing": [], "noticed": {}}
+
+    def keep(self):
+        FOUND.write_text(json.dumps(self.all, indent=1))
+
+    def require_passing(self, tests):
+        for test in tests:
+            if test in self.all["passing"]:
+                continue
+            if refusal := build([test]):
+                sys.exit(refusal)
+            if not passes(test):
+                sys.exit(f"{test} fails without a mutant: {complaint()}")
+            self.all["passing"].append(test)
+            self.keep()
 
 
 def build(tests):
@@ -62,9 +103,11 @@ def passes(test):
         try:
             return process.wait(SECONDS) in (0, 77)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             return False
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 def complaint():
@@ -82,17 +125,31 @@ def apply(mutant):
     return path, whole
 
 
-def try_mutant(mutant):
+def try_mutant(mutant, tests):
     path, whole = apply(mutant)
     try:
-        if refusal := build(mutant.tests):
-            sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
-        for test in mutant.tests:
+        for test in tests:
+            if refusal := build([test]):
+                sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
             if not passes(test):
                 return f"{test}: {complaint()}"
         return None
     finally:
         path.write_text(whole)
+
+
+def notice(mutant, found):
+    """What the first test says that notices, or nothing."""
+    key = f"{mutant.file}: {mutant.before} -> {mutant.after} {' '.join(mutant.tests)}"
+    if key not in found.all["noticed"]:
+        others = [room for room in ROOMS if room not in mutant.tests]
+        for tests in (mutant.tests, others):
+            found.require_passing(tests)
+            if noticed := try_mutant(mutant, tests):
+                break
+        found.all["noticed"][key] = noticed
+        found.keep()
+    return found.all["noticed"][key]
 
 
 def main():
@@ -102,18 +159,13 @@ def main():
     chosen = [(number, mutant) for number, mutant in enumerate(MUTANTS, 1)
               if not which or str(number) in which or any(not w.isdigit() and w in mutant.file for w in which)]
     copy_tree()
-    subprocess.run([CMAKE, "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1",
-                    "-DPLIMSOLL_BY_ROOM=OFF"], check=True, stdout=subprocess.DEVNULL)
-    tests = sorted({test for _, mutant in chosen for test in mutant.tests})
-    if refusal := build(tests):
-        sys.exit(refusal)
-    for test in tests:
-        if not passes(test):
-            sys.exit(f"{test} fails without a mutant: {complaint()}")
+    subprocess.run([CMAKE, "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DPLIMSOLL_WERROR=ON",
+                    "-DPLIMSOLL_BY_ROOM=OFF", "-DPLIMSOLL_TEST_FLAGS=-O0"], check=True, stdout=subprocess.DEVNULL)
+    found = Found()
     survivors = []
     for number, mutant in chosen:
         began = time.monotonic()
-        noticed = try_mutant(mutant)
+        noticed = notice(mutant, found)
         print(f"{number:2} {mutant.file}: {mutant.what}\n   {noticed or 'SURVIVED'} ({time.monotonic() - began:.0f} s)", flush=True)
         if not noticed:
             survivors.append(number)

@@ -1,6 +1,6 @@
 // A wrapper that waits for a server, which forks workers that share its pages: the tree of a real training
 // service, scaled down. The server spikes at every "validation"; with --leak it also keeps a little of every
-// step. Prints its steps.
+// step, with --leak-worker one of the workers does. Prints its steps.
 //
 //   server_tree [--leak BYTES_PER_STEP] [--steps N] [--step-ms MS] [--workers N] [--leak-worker
 //   BYTES_PER_STEP]
@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ constexpr size_t shared_bytes = 24 * megabyte, own_bytes = 6 * megabyte, base_by
                  spike_bytes = 40 * megabyte;
 
 long leak = 0, leak_worker = 0, steps = 400, step_ms = 25, workers = 20;
+// Of the server, seen by its workers: a worker's leak comes with the steps, however unevenly those come.
+std::atomic<long>* steps_done = nullptr;
 
 // Pages straight from the kernel, so that giving back is giving back.
 char* take(size_t bytes) {
@@ -36,9 +40,10 @@ char* take(size_t bytes) {
   prctl(PR_SET_NAME, "tree_worker");
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   char* own = take(own_bytes);
+  long worked = 0;
   for (unsigned round = 0;; ++round) {
     own[round % own_bytes] += 1;
-    if (leak_worker > 0 && index == 7) take(size_t(leak_worker));
+    for (; leak_worker > 0 && index == 7 && worked < *steps_done; ++worked) take(size_t(leak_worker));
     usleep(useconds_t(step_ms) * 1000);
   }
 }
@@ -46,6 +51,9 @@ char* take(size_t bytes) {
 int serve() {
   prctl(PR_SET_NAME, "tree_server");
   take(shared_bytes);  // what the workers will share
+  void* page = mmap(nullptr, sizeof *steps_done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) std::abort();
+  steps_done = new (page) std::atomic<long>(0);
   std::vector<pid_t> pool;
   for (int i = 0; i < int(workers); ++i) {
     pid_t pid = fork();
@@ -56,6 +64,7 @@ int serve() {
   unsigned long busy = 0;
   for (long step = 1; step <= steps; ++step) {
     if (leak > 0) take(size_t(leak));
+    *steps_done = step;
     for (int i = 0; i < 2'000'000; ++i) busy += static_cast<unsigned long>(i) * busy + 1;
     if (step % 40 == 0) {
       char* spike = take(spike_bytes);
