@@ -12,6 +12,8 @@ struct LoadOptions {
   bool packed = false;  // the evaluation is of packed windows
   int threads = 0;
   std::string gemm = "auto";
+  // Below this line, if there is one, weights that do not fit are read from their files whenever they are needed.
+  std::string memory = "", stream = "auto";  // as the settings of those names
 };
 
 struct LoadedModel {
