@@ -2,7 +2,7 @@
 """Descriptions of Debian packages become JSON: how many answers to unseen rows are exactly right, with and without selective loss, beside the
 same recipe in transformers.
 
-    python3 bench/json_answers.py PROGRAM FOLDER [--steps 1500] [--rows 40000] [--only plain,selective,transformers]
+    python3 bench/json_answers.py PROGRAM FOLDER [--steps 1500] [--rows 40000] [--only plain,selective,later,transformers]
 
 The rows are those of bench/json_rows.py without the homepage, so that a model which starts from random weights can learn them in processor
 minutes: published weights cannot be had without a network. A tokenizer of 1,024 tokens is trained on the rows, and a Llama of 0.9 M parameters.
@@ -64,13 +64,18 @@ def show(name, unseen, answers, seconds, more=""):
     print(f"{name}: {sum(exact for exact, _ in found)} of {len(unseen)} exact ({fields}); trained in {seconds:.0f} s{more}", flush=True)
 
 
-def ours(name, program, folder, unseen, options, selective):
+# --selective-loss and --selective-from-epoch: a model that starts from random weights has to learn the structure first.
+ARMS = {"plain": ("off", 0), "selective": ("moderate", 0), "later": ("moderate", 1)}
+
+
+def ours(name, program, folder, unseen, options, selective, epoch):
     out = folder / name
     subprocess.run(["rm", "-rf", out], check=True)
     began = time.monotonic()
     done = plimsoll(program, "train", "--model", folder / "model", "--data", folder / "rows/train.jsonl", "--out", out, "--iterations", options.steps,
                     "--context", CONTEXT, "--batch", BATCH, "--lr", RATE, "--min-lr", RATE / 20, "--warmup", WARMUP, "--beta2", BETA2,
-                    "--weight-decay", DECAY, "--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 0, "--threads", options.threads, "--selective-loss", selective)
+                    "--weight-decay", DECAY, "--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 0, "--threads", options.threads,
+                    "--selective-loss", selective, "--selective-from-epoch", epoch)
     seconds = time.monotonic() - began
     answers = [plimsoll(program, "sample", out, "--chat", question, "--temperature", 0, "--length", 80, "--threads", options.threads)["text"].strip()
                for question, _ in unseen]
@@ -136,7 +141,7 @@ def main():
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--unseen", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="plain,selective,transformers")
+    parser.add_argument("--only", default="plain,selective,later,transformers")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     make_rows(options.folder / "rows", options.rows, homepage=False)
@@ -146,7 +151,7 @@ def main():
         if name == "transformers":
             transformers_arm(options.folder, unseen, options)
         else:
-            ours(name, options.program, options.folder, unseen, options, "moderate" if name == "selective" else "off")
+            ours(name, options.program, options.folder, unseen, options, *ARMS[name])
 
 
 if __name__ == "__main__":
