@@ -157,6 +157,14 @@ std::optional<Answered> by_lines(const Evidence& evidence) {
   return std::nullopt;
 }
 
+// What was called while the program ran and still grows.
+std::optional<Answered> by_earlier_call(const Evidence& evidence) {
+  for (size_t i = 0; i < evidence.lines.size(); ++i)
+    if (evidence.lines[i].name == evidence.called && evidence.lines[i].rate > 0)
+      return Answered{Answer::leak, goes_on_text(evidence.lines[i]), i};
+  return std::nullopt;
+}
+
 // Most of the growth is a cache with a bound.
 std::optional<Answered> by_shapes(const Evidence& evidence) {
   double cached = 0;
@@ -224,7 +232,9 @@ Answered answer(const Evidence& evidence) {
   if (evidence.tree.kind == verdict::Kind::leak && kept_share(evidence) > 0.6 &&
       evidence.live_rate < 0.4 * evidence.tree.rate) {
     // What is lost may keep the allocator from using the space around it again.
-    if (auto told = by_epochs(evidence); told && told->answer == Answer::leak) {
+    for (auto told :
+         {by_survivors(evidence), by_epochs(evidence), by_lines(evidence), by_earlier_call(evidence)}) {
+      if (!told || told->answer != Answer::leak) continue;
       told->reason +=
           fmt::format("; {:.0f} % of the growth was freed and is kept by the allocator between what it holds",
                       100 * std::min(1.0, kept_share(evidence)));

@@ -75,6 +75,8 @@ struct Evidence {
   double settled = 0;
   std::span<const verdict::StepMark> steps = {};
   std::optional<HeldMemory> before = {}, now = {};
+  // The line that was called a leak while the program ran, when it was known what is alive of each epoch.
+  std::string called = {};
 };
 
 struct Answered {

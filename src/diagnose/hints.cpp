@@ -1,9 +1,9 @@
 #include "diagnose/hints.hpp"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <optional>
-#include <regex>
 
 #include "base/units.hpp"
 #include "diagnose/source.hpp"
@@ -20,13 +20,12 @@ bool shows(uint64_t bytes, const Site& site, double sample_bytes) {
 
 // A function of the program on the way to the allocation whose results are cached without bound.
 std::string cached_function(const Site& site) {
-  static const std::regex unbounded(
-      R"(^@(functools\.)?(cache\b(?!\w|\()|lru_cache\(\s*(maxsize\s*=\s*)?None))");
+  static const re2::RE2 unbounded(R"(^@(functools\.)?(cache(\s|#|$)|lru_cache\(\s*(maxsize\s*=\s*)?None))");
   for (const Place& place : site.stack) {
     if (!place.python || place.library) continue;
     const FunctionSource function = python_function(place.file, place.line, place.function);
     for (const std::string& decorator : function.decorators)
-      if (std::regex_search(decorator, unbounded))
+      if (re2::RE2::PartialMatch(decorator, unbounded))
         return fmt::format(
             "give the cache of {} a bound: {} keeps every result{}", place.function, decorator,
             function.head.find("(self") != std::string::npos ? ", and every object it was called on" : "");
@@ -36,12 +35,12 @@ std::string cached_function(const Site& site) {
 
 // A hook that the function registers and does not remove.
 std::string kept_hook(const Site& site) {
-  static const std::regex registers(R"(\.register_\w*hook\()");
+  static const re2::RE2 registers(R"(\.register_\w*hook\()");
   if (!site.place.python) return {};
   std::optional<unsigned> line;
   for (const auto& [number, text] :
        python_function(site.place.file, site.place.line, site.place.function).body) {
-    if (std::regex_search(text, registers)) line = number;
+    if (re2::RE2::PartialMatch(text, registers)) line = number;
     if (text.find(".remove()") != std::string::npos) return {};
   }
   if (!line) return {};
@@ -64,7 +63,7 @@ std::string what_it_is(const Site& site, double sample_bytes) {
         format_bytes(site.graph_bytes));
   if (std::string hint = cached_function(site); !hint.empty()) return hint;
   if (std::string hint = kept_hook(site); !hint.empty()) return hint;
-  if (site.place.python && std::regex_search(site.source, std::regex(R"(\bcycle\()")))
+  if (site.place.python && re2::RE2::PartialMatch(site.source, R"(\bcycle\()"))
     return "do not wrap a loader in itertools.cycle, which keeps every element of the first pass: begin the "
            "loader again "
            "in a loop of its own";

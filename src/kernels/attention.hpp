@@ -66,10 +66,22 @@ __attribute__((always_inline)) inline int64_t first_key(const int32_t* positions
 // Queries at a time: whole tiles of the widest product. Many pay for long rows, few waste less on the masked half.
 constexpr int64_t attention_block(int64_t length) { return length >= 256 ? 56 : 28; }
 
+// Floats from one query's scores to the next: an odd number of cache lines, or a column of them would lie in few sets of
+// the cache.
+constexpr int64_t attention_row(int64_t length) { return (length + 63) / 64 * 64 + 16; }
+// Floats of `columns` columns in panels of at most 32, each `depth` deep.
+constexpr int64_t attention_panels(int64_t depth, int64_t columns) {
+  return (depth | 1) * ((columns + 31) / 32 * 32);
+}
+// Whether rows that are read again for every few queries are copied to where they lie together.
+constexpr bool attention_copies(int64_t length) { return length >= 256; }
+
 // Floats of scratch for one head, forward or backward: linear in the length.
 constexpr size_t attention_scratch_floats(int64_t length, int64_t width) {
-  const int64_t padded = (length + 63) / 64 * 64;
-  return static_cast<size_t>(2 * width * padded + 2 * attention_block(length) * padded);
+  const int64_t block = attention_block(length), across = attention_panels(width, length);
+  const int64_t copies = attention_panels(length, width) + 2 * attention_panels(block, width);
+  return static_cast<size_t>(2 * block * attention_row(length) + 2 * across +
+                             (attention_copies(length) ? copies : 0));
 }
 
 }  // namespace plimsoll::kernels

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "platform/library.hpp"
@@ -96,7 +97,10 @@ class Amd final : public Gpu {
 
 std::unique_ptr<Gpu> open_gpu(const char* nvml, const char* rocm_smi) {
   if (auto gpu = std::make_unique<Nvidia>(nvml); gpu->present()) return gpu;
-  if (auto gpu = std::make_unique<Amd>(rocm_smi); gpu->present()) return gpu;
+  // ROCm's library writes to stderr where the kernel has no driver for it.
+  std::error_code error;
+  if (std::filesystem::exists("/sys/class/kfd", error))
+    if (auto gpu = std::make_unique<Amd>(rocm_smi); gpu->present()) return gpu;
   return std::make_unique<None>();
 }
 

@@ -1,11 +1,11 @@
 #include "pretrained/pretrained.hpp"
 
 #include <fmt/ranges.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <regex>
 #include <set>
 
 #include "base/error.hpp"
@@ -45,14 +45,15 @@ std::function<bool(std::string_view)> target_filter(const Pretrained& model, con
                    fmt::join(target_names(model, "all"), ", "));
     }
   } else {
-    try {
-      const std::regex pattern(targets);
-      for (const std::string& module : modules)
-        if (std::regex_match(module, pattern)) chosen.insert(module);
-    } catch (const std::regex_error&) {
-      fail_input("lora_targets: '{}' is not a regular expression; give names separated by commas, or all",
-                 targets);
-    }
+    const re2::RE2 pattern(targets, re2::RE2::Quiet);
+    if (!pattern.ok())
+      fail_input(
+          "lora_targets: '{}' is not a regular expression without look-around and back-references; give one, "
+          "names "
+          "separated by commas, or all",
+          targets);
+    for (const std::string& module : modules)
+      if (re2::RE2::FullMatch(module, pattern)) chosen.insert(module);
     if (chosen.empty())
       fail_input("lora_targets: '{}' matches no module; they are named like {}", targets, modules.front());
   }

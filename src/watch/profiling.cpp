@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "diagnose/join.hpp"
@@ -111,6 +112,19 @@ double Profiling::settled(double time) const {
   return steps_.size() < 2 ? moment : std::min(moment, steps_[steps_.size() - 2].time);
 }
 
+bool Profiling::names_are_ready() {
+  std::set<heap::SymbolAddress> addresses;
+  for (const auto& process : collector_.processes())
+    for (const heap::LiveSite& site : process->held)
+      for (const uint32_t number : process->reader->stack(site.site)) {
+        const heap::FrameView frame = process->reader->frame(number);
+        if (frame.kind == heap::FrameKind::python || frame.module == 0) continue;
+        const heap::ModuleView module = process->reader->module(frame.module);
+        addresses.insert({{std::string(module.path), std::string(module.build_id)}, frame.address - 1});
+      }
+  return symbols_.ready(std::vector(addresses.begin(), addresses.end()));
+}
+
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, How how) {
   const double now = until;
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
@@ -136,7 +150,8 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .settled = settled(now),
                               .steps = steps_,
                               .before = memory_at(tree.onset),
-                              .now = memory_};
+                              .now = memory_,
+                              .called = called_};
   // From outside nobody knows what the program has freed.
   if (attachment_ && attachment_->seen().woken == 0) evidence.before.reset(), evidence.now.reset();
   for (const diagnose::Site& site : report.sites)
@@ -145,6 +160,9 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               site.content == diagnose::Content::kernel_cache, site.born,
                               site.processes_kept ? site.processes_kept->count : 0});
   diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
+  const bool said_aloud = how.running && !how.quick;
+  if (said_aloud && report.answer == diagnose::Answer::leak && report.answer_site)
+    called_ = report.sites[*report.answer_site].place.text();
   if (collector_.processes().empty() && !attachment_)
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "

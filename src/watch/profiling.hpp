@@ -48,7 +48,9 @@ class Profiling {
   diagnose::SiteReport quick_answer(const verdict::Verdict& tree, double until) {
     return report(tree, until, {.quick = true, .running = true, .verdicts = false});
   }
-  // While it runs, before something is said aloud; the first time may take seconds.
+  // Whether the careful report can be made at once. If not, the files that hold its names are being opened.
+  bool names_are_ready();
+  // While it runs, before something is said aloud.
   diagnose::SiteReport careful_report(const verdict::Verdict& tree, double until) {
     return report(tree, until, {.quick = false, .running = true, .verdicts = true});
   }
@@ -73,6 +75,7 @@ class Profiling {
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time
   double next_memory_ = 0;
+  std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;
   std::map<int, uint64_t> footprints_;  // by process, as last seen
 };

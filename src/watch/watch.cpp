@@ -98,7 +98,7 @@ class Watch {
   bool stepped_ = false;  // since the last sample, told over the socket
   Stop stop_ = Stop::none;
   int interrupts_ = 0;
-  bool said_disk_ = false, said_left_behind_ = false, said_leak_ = false;
+  bool said_disk_ = false, said_left_behind_ = false, leak_is_due_ = false, said_leak_ = false;
   double next_lines_ = 5;
   std::string suspect_;                      // the line that was last called a leak, though not aloud
   std::optional<verdict::Culprit> culprit_;  // as last searched for, with the line
@@ -208,8 +208,10 @@ void Watch::sample() {
     denied_ = std::max(denied_, snapshot.denied);
     if (recorder_) recorder_->snapshot(snapshot, steps_.step(), limit_bytes());
     if (profiling_) profiling_->sample(snapshot);
-    if (judge_.add(snapshot, limit_bytes())) say_leak(time);
+    if (judge_.add(snapshot, limit_bytes()) && !said_leak_) leak_is_due_ = true;
     if (profiling_ && !said_leak_ && time >= next_lines_) look_at_lines(time);
+    // Samples go on while the names of its lines are looked up.
+    if (leak_is_due_ && (!profiling_ || profiling_->names_are_ready())) say_leak(time);
   }
   notice_full_disk();
   notice_left_behind(snapshot);
@@ -231,15 +233,16 @@ void Watch::look_at_lines(double time) {
                                ? report.sites[*report.answer_site].place.text()
                                : std::string();
   if (!line.empty() && line == suspect_)
-    say_leak(time);
+    leak_is_due_ = true;
   else if (!line.empty())
     next_lines_ = time + 0.5;
   suspect_ = line;
 }
 
 void Watch::say_leak(double time) {
+  leak_is_due_ = false;
   said_leak_ = true;
-  verdict::Verdict tree = *judge_.current();
+  verdict::Verdict tree = judge_.current() ? *judge_.current() : verdict::Verdict();
   std::string sentence = tree.sentence;
   if (profiling_) {
     profiling_->reached(steps_.marks());
@@ -250,7 +253,7 @@ void Watch::say_leak(double time) {
     if (!was && !said_leak_) return;
     sentence = report::first_sight(report, tree.sentence);
   }
-  if (recorder_) recorder_->event("leak", sentence, time);
+  if (recorder_) recorder_->event(said_leak_ ? "leak" : "growth", sentence, time);
   if (!console_.quiet()) console_.say("plimsoll: " + sentence + "\n");
 }
 

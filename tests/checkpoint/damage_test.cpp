@@ -143,6 +143,9 @@ TEST_F(Damage, AManifestThatLiesIsRefusedEvenWithARightSeal) {
   EXPECT_NE(lie("\"files\": [", "\"files\": [" + std::string(100'000, '[')), "");
   EXPECT_NE(lie("\"version\": 1", "\"version\": 2").find("another release"), std::string::npos);
   EXPECT_NE(lie("wte", "wtf").find("tensor 'wte'"), std::string::npos);
+  const std::string whole(view(parse_manifest(good).files[0].checksum));
+  EXPECT_NE(lie(whole, std::string(whole.rbegin(), whole.rend())).find("its checksum is wrong"),
+            std::string::npos);
 }
 
 TEST_F(Damage, ACheckpointOfAnotherModelIsRefusedNotReplaced) {

@@ -212,6 +212,34 @@ TEST(Answer, ALineThatGoesOnIsALeakThoughTheAllocatorKeepsMostOfTheGrowth) {
   EXPECT_NE(told(rising_until(150, 150, 4e5)).reason.find("kept by the allocator"), std::string::npos);
   EXPECT_EQ(told(rising_until(100, 150, 4e5)).answer, Answer::retained);
   EXPECT_EQ(told(rising_until(150, 150, 2e4)).answer, Answer::retained) << "three samples may be chance";
+
+  // Without epochs the verdict on the line itself tells.
+  const auto held = rising_until(150, 150, 4e5);
+  const auto by_itself = [&](verdict::Kind kind) {
+    return answer({.tree = tree,
+                   .epochs = no_epochs,
+                   .lines = {{.name = "a.py:1", .held = held, .kind = kind, .rate = 4e5, .grown = 6e7}},
+                   .live_rate = 4e5,
+                   .before = before,
+                   .now = now})
+        .answer;
+  };
+  EXPECT_EQ(by_itself(verdict::Kind::leak), Answer::leak);
+  EXPECT_EQ(by_itself(verdict::Kind::undecided), Answer::retained);
+
+  // So does what was called while the program ran, as long as it grows.
+  const auto called_before = [&](double rate) {
+    return answer({.tree = tree,
+                   .epochs = no_epochs,
+                   .lines = {{.name = "a.py:1", .held = held, .rate = rate}},
+                   .live_rate = 4e5,
+                   .before = before,
+                   .now = now,
+                   .called = "a.py:1"})
+        .answer;
+  };
+  EXPECT_EQ(called_before(4e5), Answer::leak);
+  EXPECT_EQ(called_before(0), Answer::retained);
 }
 
 TEST(Answer, TheTableAddsUp) {

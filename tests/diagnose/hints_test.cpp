@@ -75,7 +75,16 @@ class Hints : public ::testing::Test {
                                            "def tidy(net):\n"
                                            "    x = make(1)\n"
                                            "    handle = net.register_forward_hook(lambda *_: x)\n"
-                                           "    handle.remove()\n";
+                                           "    handle.remove()\n"
+                                           "@cache.memoize(60)\n"
+                                           "def page(key):\n"
+                                           "    return make(key)\n"
+                                           "@cache  # of results\n"
+                                           "def plain(key):\n"
+                                           "    return make(key)\n"
+                                           "def endless(net):\n"
+                                           "    return make(net.register_"
+                                        << std::string(300'000, 'h') << ")\n";
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -101,6 +110,9 @@ TEST_F(Hints, UnboundedCachesAndHooks) {
   EXPECT_EQ(hint_for(at("Encoder.bounded", 8), 1), "");
   EXPECT_TRUE(says(at("watch", 10), "hook that line 11 registers"));
   EXPECT_EQ(hint_for(at("tidy", 13), 1), "");
+  EXPECT_EQ(hint_for(at("page", 18), 1), "");  // another library's, with a bound of its own
+  EXPECT_TRUE(says(at("plain", 21), "cache of plain"));
+  EXPECT_EQ(hint_for(at("endless", 23), 1), "");  // a long line costs time in proportion and no stack
 }
 
 TEST_F(Hints, GraphsNeedMoreThanOneSample) {

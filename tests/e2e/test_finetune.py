@@ -118,6 +118,8 @@ def refusals(folder):
     refused(folder, good, "context", "64", options=("--context", 65))
     refused(folder, good, "x_proj", "q_proj", options=("--lora-rank", 4, "--lora-targets", "x_proj"))
     refused(folder, good, "lora_targets", options=("--lora-rank", 4, "--lora-targets", "(q_proj"))
+    # Tried on every module in time in proportion to its name; other engines need one exponential in it.
+    refused(folder, good, "matches no module", options=("--lora-rank", 4, "--lora-targets", r"((\w|\.)+)+!"))
     refused(folder, good, "lora_alpha", options=("--lora-alpha", 4))
     refused(folder, good, "train_last", options=("--lora-rank", 4, "--train-last", 1))
     refused(folder, good, "train_last", options=("--train-last", 3))

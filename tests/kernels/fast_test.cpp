@@ -11,8 +11,9 @@ namespace {
 
 TEST_P(Fast, GemmEveryLayoutAndEdge) {
   std::vector<float> scratch(gemm_scratch_floats);
-  const int64_t sizes[][3] = {{1, 1, 1},    {1, 40, 33}, {33, 65, 40},  {14, 32, 16},  {15, 31, 17},
-                              {64, 40, 10}, {5, 3, 800}, {97, 300, 65}, {29, 513, 391}};
+  const int64_t sizes[][3] = {{1, 1, 1},      {1, 40, 33},     {33, 65, 40},   {14, 32, 16},
+                              {15, 31, 17},   {64, 40, 10},    {5, 3, 800},    {97, 300, 65},
+                              {29, 513, 391}, {130, 300, 200}, {700, 210, 200}};
   for (auto [m, n, k] : sizes)
     for (bool ta : {false, true})
       for (bool tb : {false, true})
@@ -235,8 +236,8 @@ TEST_P(Fast, ColumnSumAddSumSquares) {
 
 // Queries, keys and values with rows of their own, as columns of one value and as values of different widths.
 TEST_P(Fast, AttentionBothWaysWithAndWithoutMasks) {
-  for (int64_t length : {1, 31, 33, 64, 100})
-    for (int64_t width : {10, 32, 40})
+  for (int64_t length : {1, 31, 33, 64, 100, 280})
+    for (int64_t width : length == 280 ? std::vector<int64_t>{40} : std::vector<int64_t>{10, 32, 40})
       for (bool causal : {true, false})
         for (bool drops : {false, true})
           for (bool adds : {false, true}) {
@@ -272,8 +273,8 @@ TEST_P(Fast, AttentionBothWaysWithAndWithoutMasks) {
 
 // Samples of 40, 1, 59 and the rest share a sequence: each is as though it were alone.
 TEST_P(Fast, AttentionOfPackedSamplesIsThatOfEachAlone) {
-  constexpr int64_t length = 200, width = 24, row = width + 3;
-  const std::vector<int64_t> samples = {40, 1, 59, 100};
+  constexpr int64_t length = 300, width = 24, row = width + 3;
+  const std::vector<int64_t> samples = {40, 1, 59, 200};
   const auto q = noise(length * row, 1), k = noise(length * row, 2), v = noise(length * row, 3),
              dout = noise(length * row, 4);
   std::vector<int32_t> positions;

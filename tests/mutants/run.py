@@ -4,8 +4,8 @@
 usage: tests/mutants/run.py [NUMBER|WORD...]    all, or those of these numbers or with these words in their file
 
 Each mutant of mutants.py is applied to a copy of the tree in build-mutants, the tests it names are built and run one after
-the other until one notices, and the copy is made whole again. If none of them does, the tests of every other room are
-tried. A mutant that no test notices is a missing test. What was found is kept in build-mutants/found.json, so that a run
+the other until one notices, and the copy is made whole again. Those that survive are tried on every other room at the
+end. A mutant that no test notices is a missing test. What was found is kept in build-mutants/found.json, so that a run
 that was interrupted goes on; it is forgotten when a file of src/ or tests/ changes. Ends with code 1 if more than three
 survive.
 """
@@ -31,6 +31,9 @@ FOUND = WORK / "found.json"
 ROOMS = sorted({path.parent.name for path in (ROOT / "tests").glob("*/*_test.cpp")})
 MOST_SURVIVORS = 3
 SECONDS = 900  # a test that takes longer hangs, and is noticed
+# The compiler is not asked: what a mutant no longer uses must not be an error.
+UNUSED = "".join(f'#pragma GCC diagnostic ignored "-Wunused-{what}"\n' for what in
+                 ("parameter", "variable", "but-set-variable", "but-set-parameter", "function"))
 
 
 def copy_tree():
@@ -58,26 +61,25 @@ def state_of_tree():
 
 
 class Found:
-    """Which tests pass without a mutant, and which test noticed which mutant, as long as the tree is the same."""
+    """Which tests pass without a mutant, and what each said of a mutant, as long as the tree is the same."""
 
     def __init__(self):
         self.all = json.loads(FOUND.read_text()) if FOUND.exists() else {}
         if self.all.get("tree") != (tree := state_of_tree()):
-            self.all = {"tree": tree, "passing": [], "noticed": {}}
+            self.all = {"tree": tree, "passing": [], "tried": {}}
 
     def keep(self):
         FOUND.write_text(json.dumps(self.all, indent=1))
 
-    def require_passing(self, tests):
-        for test in tests:
-            if test in self.all["passing"]:
-                continue
-            if refusal := build([test]):
-                sys.exit(refusal)
-            if not passes(test):
-                sys.exit(f"{test} fails without a mutant: {complaint()}")
-            self.all["passing"].append(test)
-            self.keep()
+    def require_passing(self, test):
+        if test in self.all["passing"]:
+            return
+        if refusal := build([test]):
+            sys.exit(refusal)
+        if not passes(test):
+            sys.exit(f"{test} fails without a mutant: {complaint()}")
+        self.all["passing"].append(test)
+        self.keep()
 
 
 def build(tests):
@@ -121,35 +123,32 @@ def apply(mutant):
     whole = path.read_text()
     if whole.count(mutant.before) != 1:
         sys.exit(f"{mutant.file}: '{mutant.before}' occurs {whole.count(mutant.before)} times; expected once")
-    path.write_text(whole.replace(mutant.before, mutant.after))
+    path.write_text(UNUSED + whole.replace(mutant.before, mutant.after))
     return path, whole
 
 
-def try_mutant(mutant, tests):
+def is_noticed(mutant, test):
     path, whole = apply(mutant)
     try:
-        for test in tests:
-            if refusal := build([test]):
-                sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
-            if not passes(test):
-                return f"{test}: {complaint()}"
-        return None
+        if refusal := build([test]):
+            sys.exit(f"{mutant.file}: '{mutant.after}' does not compile:\n{refusal}")
+        return not passes(test)
     finally:
         path.write_text(whole)
 
 
-def notice(mutant, found):
-    """What the first test says that notices, or nothing."""
-    key = f"{mutant.file}: {mutant.before} -> {mutant.after} {' '.join(mutant.tests)}"
-    if key not in found.all["noticed"]:
-        others = [room for room in ROOMS if room not in mutant.tests]
-        for tests in (mutant.tests, others):
-            found.require_passing(tests)
-            if noticed := try_mutant(mutant, tests):
-                break
-        found.all["noticed"][key] = noticed
-        found.keep()
-    return found.all["noticed"][key]
+def notice(mutant, tests, found):
+    """What the first of these tests says that notices, or nothing."""
+    key = f"{mutant.file}: {mutant.before} -> {mutant.after}"
+    tried = found.all["tried"].setdefault(key, {})
+    for test in tests:
+        if test not in tried:
+            found.require_passing(test)
+            tried[test] = complaint() if is_noticed(mutant, test) else None
+            found.keep()
+        if tried[test]:
+            return f"{test}: {tried[test]}"
+    return None
 
 
 def main():
@@ -165,10 +164,17 @@ def main():
     survivors = []
     for number, mutant in chosen:
         began = time.monotonic()
-        noticed = notice(mutant, found)
-        print(f"{number:2} {mutant.file}: {mutant.what}\n   {noticed or 'SURVIVED'} ({time.monotonic() - began:.0f} s)", flush=True)
+        noticed = notice(mutant, mutant.tests, found)
+        print(f"{number:2} {mutant.file}: {mutant.what}\n   {noticed or 'survived'} ({time.monotonic() - began:.0f} s)", flush=True)
         if not noticed:
-            survivors.append(number)
+            survivors.append((number, mutant))
+    # Every other room costs much, and seldom notices what those named did not.
+    for number, mutant in list(survivors):
+        noticed = notice(mutant, [room for room in ROOMS if room not in mutant.tests], found)
+        print(f"{number:2} {mutant.file}: {noticed or 'SURVIVED every room'}", flush=True)
+        if noticed:
+            survivors.remove((number, mutant))
+    survivors = [number for number, _ in survivors]
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were noticed"
           + (f"; survivors: {', '.join(map(str, survivors))}" if survivors else ""))
     return 1 if len(survivors) > MOST_SURVIVORS else 0

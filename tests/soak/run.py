@@ -14,6 +14,7 @@ LONG = ("small", "nano", "resume", "kills", "finetune_rows", "damage", "guard_bo
         "flat", "python", "cost", "specimens")
 RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
 PROFILE = Path(__file__).resolve().parent / "profile_score.py"  # needs PyTorch and most of an hour, likewise
+MACHINE = Path(__file__).resolve().parent / "virtual_machine.py"  # needs qemu, likewise
 
 
 def command(name, program):
@@ -25,6 +26,8 @@ def command(name, program):
         return [sys.executable, RECORD, program, "--long"]
     if name == "profile-score":
         return [sys.executable, PROFILE, program, "--long"]
+    if name == "bombs-v2":
+        return [sys.executable, MACHINE, program, "--long"]
     return [sys.executable, TESTS / f"test_{name}.py", program, "--long"]
 
 

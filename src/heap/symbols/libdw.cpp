@@ -3,8 +3,10 @@
 #include <elfutils/libdwfl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -184,24 +186,56 @@ struct Symbols::State {
   struct Opened {
     File file;
     std::unordered_map<uint64_t, std::vector<SourceFrame>> known;
+
+    const std::vector<SourceFrame>& at(uint64_t address) {
+      auto [place, is_new] = known.try_emplace(address);
+      if (is_new) {
+        place->second = file.at(address);
+        if (place->second.empty()) place->second.emplace_back();
+      }
+      return place->second;
+    }
   };
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Opened>> files;
+  using Files = std::map<SymbolFile, std::unique_ptr<Opened>>;
+  Files files;
+  std::future<Files> opening;
+
+  static Opened& open(const SymbolFile& wanted, Files& files) {
+    auto& opened = files[wanted];
+    if (!opened) opened.reset(new Opened{{wanted.path, wanted.build_id}, {}});
+    return *opened;
+  }
+  void take_opened() {
+    if (opening.valid()) files.merge(opening.get());
+  }
 };
 
 Symbols::Symbols() : state_(std::make_unique<State>()) {}
 Symbols::~Symbols() = default;
 std::string_view Symbols::missing() { return {}; }
 
+bool Symbols::ready(std::span<const SymbolAddress> wanted) {
+  if (state_->opening.valid() &&
+      state_->opening.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return false;
+  state_->take_opened();
+  std::vector<SymbolAddress> unknown;
+  for (const SymbolAddress& one : wanted)
+    if (!state_->files.contains(one.file)) unknown.push_back(one);
+  if (unknown.empty()) return true;
+  state_->opening = std::async(std::launch::async, [unknown = std::move(unknown)] {
+    State::Files files;
+    for (const SymbolAddress& one : unknown) State::open(one.file, files).at(one.address);
+    return files;
+  });
+  return false;
+}
+
 const std::vector<SourceFrame>& Symbols::at(const std::string& path, std::string_view build_id,
                                             uint64_t address) {
-  auto& opened = state_->files[{path, std::string(build_id)}];
-  if (!opened) opened.reset(new State::Opened{{path, build_id}, {}});
-  auto [place, is_new] = opened->known.try_emplace(address);
-  if (is_new) {
-    place->second = opened->file.at(address);
-    if (place->second.empty()) place->second.emplace_back();
-  }
-  return place->second;
+  const SymbolFile wanted{path, std::string(build_id)};
+  if (!state_->files.contains(wanted)) state_->take_opened();
+  return State::open(wanted, state_->files).at(address);
 }
 
 }  // namespace plimsoll::heap

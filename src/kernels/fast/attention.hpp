@@ -7,9 +7,17 @@
 namespace plimsoll::kernels::PLIMSOLL_ISA {
 namespace {
 
-// C[m, n] = [C +] A B with B's rows contiguous: no packing, no scratch.
+// The right-hand side of a product: B(k, j) is at[j / NR * panel + k * row + j % NR].
+struct Panels {
+  const float* at;
+  int64_t panel, row;
+  Panels from_row(int64_t k) const { return {at + k * row, panel, row}; }
+  Panels from_panel(int64_t j) const { return {at + j / NR * panel, panel, row}; }
+};
+
+// C[m, n] = [C +] A B: no packing, no scratch.
 FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
-                          const float* b, int64_t b_row, float* c, int64_t c_row, bool accumulate) {
+                          Panels b, float* c, int64_t c_row, bool accumulate) {
   for (int64_t i = 0; i < m;) {
     const int rows = tile_rows(m - i);
     for (int64_t j = 0; j < n; j += NR) {
@@ -19,92 +27,105 @@ FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64
       const Finish f{c + i * c_row + j, c_row, nullptr, nullptr, 0, accumulate};
       const TileFunction run =
           a_col != 1 ? tile_of<true>(rows, vectors, lanes != W) : tile_of<false>(rows, vectors, lanes != W);
-      run(k, a + i * a_row, a_col != 1 ? a_col : a_row, b + j, b_row, lanes, f);
+      run(k, a + i * a_row, a_col != 1 ? a_col : a_row, b.from_panel(j).at, b.row, lanes, f, nullptr);
     }
     i += rows;
   }
 }
 
-// out[width, T] = in[T, width] transposed.
-inline void transpose_head(const float* in, int64_t stride, int64_t length, int64_t width, float* out,
-                           int64_t out_row) {
-  for (int64_t t = 0; t < length; t += W)
-    transpose_strip(in + t * stride, stride, static_cast<int>(length - t < W ? length - t : W), width,
-                    out + t, out_row);
+// in[T, width] transposed: keys become columns.
+inline Panels transposed_panels(const float* in, int64_t row, int64_t length, int64_t width, float* out) {
+  pack_b<float>({.b = in, .b_row = 1, .b_col = row}, 0, 0, width, length, out);
+  return {out, panel_b(width), NR};
+}
+// in[count, width]. In a long sequence the rows of a head are many, far apart and in few sets of the cache: there they are
+// copied.
+inline Panels row_panels(const float* in, int64_t row, int64_t count, int64_t width, bool copy, float* out) {
+  if (!copy) return {in, NR, row};
+  pack_b<float>({.b = in, .b_row = row, .b_col = 1}, 0, 0, count, width, out);
+  return {out, panel_b(count), NR};
 }
 
-// The first key that any of the queries [q0, q0 + rows) sees.
+// At most the first key that any of the queries [q0, q0 + rows) sees.
 FORCE_INLINE int64_t first_key_of(const int32_t* positions, int64_t q0, int64_t rows) {
   int64_t low = first_key(positions, q0);
   for (int64_t r = 1; positions && r < rows; ++r) {
     const int64_t first = first_key(positions, q0 + r);
     low = first < low ? first : low;
   }
-  return low;
+  return low / NR * NR;  // whole panels
+}
+
+// Scores are made, read and written by whole vectors: there is room behind a row, and what is not seen becomes zero.
+FORCE_INLINE int64_t whole_vectors(int64_t n) { return (n + W - 1) / W * W; }
+FORCE_INLINE void clear(float* row, int64_t begin, int64_t end) {
+  for (int64_t j = begin; j < end; ++j) row[j] = 0;
 }
 
 inline void attention(const Attention& a, float* scratch) {
-  const int64_t padded = (a.length + 63) / 64 * 64;
-  float* const kt = scratch;                    // [width, padded]
-  float* const s = scratch + a.width * padded;  // [block, padded]
+  const int64_t padded = attention_row(a.length), block = attention_block(a.length);
+  float* const s = scratch;  // [block, padded]
+  float* const panels = s + block * padded;
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
-  const int64_t block = attention_block(a.length);
-  transpose_head(a.k, a.k_row, a.length, a.width, kt, padded);
+  const Panels kt = transposed_panels(a.k, a.k_row, a.length, a.width, panels);
+  const Panels v = row_panels(a.v, a.v_row, a.length, a.width, attention_copies(a.length),
+                              panels + attention_panels(a.width, a.length));
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
     const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
-    product(rows, keys - low, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt + low, padded, s + low, padded,
-            false);
+    product(rows, whole_vectors(keys - low), a.width, a.q + q0 * a.q_row, a.q_row, 1, kt.from_panel(low),
+            s + low, padded, false);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = s + r * padded;
       const int64_t first = first_key(a.positions, q0 + r), seen = a.causal ? q0 + r + 1 : a.length;
-      vf top = splat(-3e38f);
-      int64_t i = first;
-      for (; i + W <= seen; i += W) top = vmax(top, load(row + i));
-      float highest = maximum(top);
-      for (; i < seen; ++i) highest = row[i] > highest ? row[i] : highest;
-      highest *= scale;
-      vf total = {};
       float* const visible = row + first;
+      vf top = splat(-3e38f);
+      for_lanes(seen - first,
+                [&](int64_t j, int n) { top = vmax(top, first_lanes(load(visible + j), n, top)); });
+      const float highest = maximum(top) * scale;
+      vf total = {};
       for_lanes(seen - first, [&](int64_t j, int n) {
-        vf e = vexp(load_lanes(visible + j, n) * scale - highest);
-        store_lanes(visible + j, e, n);
-        total += n == W ? e : load_part(visible + j, n);
+        const vf e = first_lanes(vexp(load(visible + j) * scale - highest), n, vf{});
+        store(visible + j, e);
+        total += e;
       });
       const float denominator = sum(total), inverse = 1.f / denominator;
       a.lse[q0 + r] = highest + __builtin_logf(denominator);
-      for_lanes(seen - first, [&](int64_t j, int n) {
-        vf p = load_lanes(visible + j, n) * inverse;
+      for_lanes(seen - first, [&](int64_t j, int) {
+        vf p = load(visible + j) * inverse;
         if (a.dropout.threshold)
           p *= dropout_mask(a.dropout.key,
                             a.dropout.first + static_cast<uint32_t>((q0 + r) * a.length + first + j),
                             a.dropout.threshold, a.dropout.scale);
-        store_lanes(visible + j, p, n);
+        store(visible + j, p);
       });
-      for (int64_t j = low; j < first; ++j) row[j] = 0;
-      for (int64_t j = seen; j < keys; ++j) row[j] = 0;
+      clear(row, low, first);
+      clear(row, first + whole_vectors(seen - first), keys);
     }
-    product(rows, a.width, keys - low, s + low, padded, 1, a.v + low * a.v_row, a.v_row,
-            a.out + q0 * a.out_row, a.out_row, false);
+    product(rows, a.width, keys - low, s + low, padded, 1, v.from_row(low), a.out + q0 * a.out_row, a.out_row,
+            false);
   }
 }
 
 inline void attention_backward(const AttentionBackward& a, float* scratch) {
-  const int64_t padded = (a.length + 63) / 64 * 64, block = attention_block(a.length);
-  float* const kt = scratch;                // [width, padded]
-  float* const vt = kt + a.width * padded;  // [width, padded]
-  float* const p = vt + a.width * padded;   // [block, padded]: probabilities
-  float* const ds = p + block * padded;     // [block, padded]: gradients of scores
+  const int64_t padded = attention_row(a.length), block = attention_block(a.length);
+  const int64_t across = attention_panels(a.width, a.length), within = attention_panels(block, a.width);
+  const bool copies = attention_copies(a.length);
+  float* const p = scratch;              // [block, padded]: probabilities
+  float* const ds = p + block * padded;  // [block, padded]: gradients of scores
+  float* const panels = ds + block * padded;
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   const bool drops = a.dropout.threshold != 0;
-  transpose_head(a.k, a.k_row, a.length, a.width, kt, padded);
-  transpose_head(a.v, a.v_row, a.length, a.width, vt, padded);
+  const Panels kt = transposed_panels(a.k, a.k_row, a.length, a.width, panels);
+  const Panels vt = transposed_panels(a.v, a.v_row, a.length, a.width, panels + across);
+  const Panels k = row_panels(a.k, a.k_row, a.length, a.width, copies, panels + 2 * across + 2 * within);
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
     const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
-    product(rows, keys - low, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt + low, padded, p + low, padded,
+    const int64_t columns = whole_vectors(keys - low);
+    product(rows, columns, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt.from_panel(low), p + low, padded,
             false);
-    product(rows, keys - low, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt + low, padded, ds + low,
+    product(rows, columns, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt.from_panel(low), ds + low,
             padded, false);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t t = q0 + r, first = first_key(a.positions, t), seen = a.causal ? t + 1 : a.length;
@@ -116,8 +137,8 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
       });
       const float shared = sum(dot), lse = a.lse[t];
       for_lanes(seen - first, [&](int64_t j, int n) {
-        const vf probability = vexp(load_lanes(seen_p + j, n) * scale - lse);
-        vf dprobability = load_lanes(seen_d + j, n), kept = probability;
+        const vf probability = first_lanes(vexp(load(seen_p + j) * scale - lse), n, vf{});
+        vf dprobability = first_lanes(load(seen_d + j), n, vf{}), kept = probability;
         if (drops) {
           const vf mask =
               dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + first + j),
@@ -125,25 +146,25 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
           dprobability *= mask;
           kept *= mask;
         }
-        store_lanes(seen_d + j, probability * (dprobability - shared) * scale, n);
-        store_lanes(seen_p + j, kept, n);
+        store(seen_d + j, probability * (dprobability - shared) * scale);
+        store(seen_p + j, kept);
       });
-      for (int64_t j = low; j < first; ++j) prow[j] = drow[j] = 0;
-      for (int64_t j = seen; j < keys; ++j) prow[j] = drow[j] = 0;
+      const int64_t written = first + whole_vectors(seen - first);
+      clear(prow, low, first), clear(prow, written, keys);
+      clear(drow, low, first), clear(drow, written, keys);
     }
-    product(rows, a.width, keys - low, ds + low, padded, 1, a.k + low * a.k_row, a.k_row,
-            a.dq + q0 * a.dq_row, a.dq_row, false);
+    product(rows, a.width, keys - low, ds + low, padded, 1, k.from_row(low), a.dq + q0 * a.dq_row, a.dq_row,
+            false);
     // Keys seen for the first time are written; those an earlier block or head has seen are added to.
     const int64_t before = a.accumulate ? keys : a.causal ? q0 : q0 > 0 ? keys : 0, fresh = keys - before;
-    const float *q = a.q + q0 * a.q_row, *dout = a.dout + q0 * a.out_row;
-    product(before - low, a.width, rows, ds + low, 1, padded, q, a.q_row, a.dk + low * a.dk_row, a.dk_row,
-            true);
-    product(before - low, a.width, rows, p + low, 1, padded, dout, a.out_row, a.dv + low * a.dv_row, a.dv_row,
-            true);
-    product(fresh, a.width, rows, ds + before, 1, padded, q, a.q_row, a.dk + before * a.dk_row, a.dk_row,
-            false);
-    product(fresh, a.width, rows, p + before, 1, padded, dout, a.out_row, a.dv + before * a.dv_row, a.dv_row,
-            false);
+    float* const block_panels = panels + 2 * across;
+    const Panels q = row_panels(a.q + q0 * a.q_row, a.q_row, rows, a.width, copies, block_panels);
+    const Panels dout =
+        row_panels(a.dout + q0 * a.out_row, a.out_row, rows, a.width, copies, block_panels + within);
+    product(before - low, a.width, rows, ds + low, 1, padded, q, a.dk + low * a.dk_row, a.dk_row, true);
+    product(before - low, a.width, rows, p + low, 1, padded, dout, a.dv + low * a.dv_row, a.dv_row, true);
+    product(fresh, a.width, rows, ds + before, 1, padded, q, a.dk + before * a.dk_row, a.dk_row, false);
+    product(fresh, a.width, rows, p + before, 1, padded, dout, a.dv + before * a.dv_row, a.dv_row, false);
   }
 }
 

@@ -8,50 +8,69 @@ namespace {
 constexpr float gelu_scale = 0.7978845608028654f;  // sqrt(2 / pi)
 constexpr float gelu_cubic = 0.044715f;
 
+// s = sigmoid(x) and rest = 1 - s, each to full precision.
+template <int G>
+FORCE_INLINE void sigmoid(const vf (&x)[G], vf (&s)[G], vf (&rest)[G]) {
+  each<G>([&](int i) { rest[i] = -x[i]; });
+  vexp(rest);
+  each<G>([&](int i) { s[i] = reciprocal(1.f + rest[i]); });
+  each<G>([&](int i) { rest[i] = rest[i] * s[i]; });
+}
 // gelu(x) = x * sigmoid(2 u), u = scale * (x + cubic x^3): the tanh form without a tanh.
-struct Sigmoid {
-  vf value, rest;  // s and 1 - s, each to full precision
-};
-FORCE_INLINE Sigmoid gelu_sigmoid(vf x) {
-  const vf u = gelu_scale * x * (1.f + gelu_cubic * x * x);
-  const vf e = vexp(-2.f * u), s = reciprocal(1.f + e);
-  return {s, e * s};
+template <int G>
+FORCE_INLINE void gelu_sigmoid(const vf (&x)[G], vf (&s)[G], vf (&rest)[G]) {
+  vf u[G];
+  each<G>([&](int i) { u[i] = gelu_scale * x[i] * (1.f + gelu_cubic * x[i] * x[i]); });
+  each<G>([&](int i) { u[i] = 2.f * u[i]; });
+  sigmoid(u, s, rest);
+}
+template <int G>
+FORCE_INLINE void load_group(vf (&to)[G], const float* from, int n) {
+  each<G>([&](int i) { to[i] = load_lanes(from + i * W, n); });
 }
 
 inline void gelu(const Gelu& a) {
-  for_lanes(a.count, [&](int64_t i, int n) {
-    const vf x = load_lanes(a.x + i, n);
-    store_lanes(a.y + i, x * gelu_sigmoid(x).value, n);
+  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
+    vf x[G], s[G], rest[G];
+    load_group(x, a.x + i, n);
+    gelu_sigmoid(x, s, rest);
+    each<G>([&](int j) { store_lanes(a.y + i + j * W, x[j] * s[j], n); });
   });
 }
 
 inline void gelu_backward(const GeluBackward& a) {
-  for_lanes(a.count, [&](int64_t i, int n) {
-    const vf x = load_lanes(a.x + i, n);
-    const auto [s, rest] = gelu_sigmoid(x);
-    const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x * x);
-    store_lanes(a.dx + i, load_lanes(a.dy + i, n) * (s + 2.f * x * s * rest * slope), n);
+  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
+    vf x[G], s[G], rest[G];
+    load_group(x, a.x + i, n);
+    gelu_sigmoid(x, s, rest);
+    each<G>([&](int j) {
+      const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x[j] * x[j]);
+      const vf derivative = s[j] + 2.f * x[j] * s[j] * rest[j] * slope;
+      store_lanes(a.dx + i + j * W, load_lanes(a.dy + i + j * W, n) * derivative, n);
+    });
   });
 }
 
-FORCE_INLINE Sigmoid sigmoid(vf x) {
-  const vf e = vexp(-x), s = reciprocal(1.f + e);
-  return {s, e * s};
-}
-
 inline void swiglu(const SwiGlu& a) {
-  for_lanes(a.count, [&](int64_t i, int n) {
-    const vf gate = load_lanes(a.gate + i, n);
-    store_lanes(a.y + i, gate * sigmoid(gate).value * load_lanes(a.up + i, n), n);
+  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
+    vf gate[G], s[G], rest[G];
+    load_group(gate, a.gate + i, n);
+    sigmoid(gate, s, rest);
+    each<G>(
+        [&](int j) { store_lanes(a.y + i + j * W, gate[j] * s[j] * load_lanes(a.up + i + j * W, n), n); });
   });
 }
 
 inline void swiglu_backward(const SwiGluBackward& a) {
-  for_lanes(a.count, [&](int64_t i, int n) {
-    const vf gate = load_lanes(a.gate + i, n), up = load_lanes(a.up + i, n), dy = load_lanes(a.dy + i, n);
-    const auto [s, rest] = sigmoid(gate);
-    store_lanes(a.dgate + i, dy * up * s * (1.f + gate * rest), n);
-    store_lanes(a.dup + i, dy * gate * s, n);
+  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
+    vf gate[G], s[G], rest[G];
+    load_group(gate, a.gate + i, n);
+    sigmoid(gate, s, rest);
+    each<G>([&](int j) {
+      const vf up = load_lanes(a.up + i + j * W, n), dy = load_lanes(a.dy + i + j * W, n);
+      store_lanes(a.dgate + i + j * W, dy * up * s[j] * (1.f + gate[j] * rest[j]), n);
+      store_lanes(a.dup + i + j * W, dy * gate[j] * s[j], n);
+    });
   });
 }
 

@@ -39,10 +39,11 @@ FORCE_INLINE vf finish_lanes(vf v, const Finish& f, int64_t row, int64_t column,
 }
 
 // One tile of `rows` by `vectors` vectors, the last of which has `lanes` columns. With UnitRow, A(i, k) is
-// a[i + k * step] (packed or transposed A), otherwise a[i * step + k].
-template <int rows, int vectors, bool UnitRow, bool Partial>
+// a[i + k * step] (packed or transposed A), otherwise a[i * step + k]. With Packs, the columns of B it reads are put into
+// the panel `packed` for the tiles that follow, which costs next to nothing beside the products.
+template <int rows, int vectors, bool UnitRow, bool Partial, bool Packs = false>
 void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b_row, int lanes,
-          const Finish& f) {
+          const Finish& f, float* packed = nullptr) {
   vf acc[rows][vectors] = {};
   if (depth >= far) {
 #pragma GCC unroll 16
@@ -61,7 +62,12 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v)
       bv[v] = Partial && v == vectors - 1 ? load_part(b + v * W, lanes) : load(b + v * W);
-    __builtin_prefetch(b + 8 * b_row);                                   // packed panels stream from L2
+    if (Packs) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) store(packed + v * W, bv[v]);
+      packed += NR;
+    }
+    __builtin_prefetch(b + (Packs ? 16 : 8) * b_row);                    // packed panels stream from L2
     if (vectors == 2 && NR > 16) __builtin_prefetch(b + 8 * b_row + W);  // 16 floats are a cache line
     b += b_row;
 #pragma GCC unroll 16
@@ -100,7 +106,8 @@ void tile(int64_t depth, const float* a, int64_t step, const float* b, int64_t b
   });
 }
 
-using TileFunction = void (*)(int64_t, const float*, int64_t, const float*, int64_t, int, const Finish&);
+using TileFunction = void (*)(int64_t, const float*, int64_t, const float*, int64_t, int, const Finish&,
+                              float*);
 
 template <int vectors, bool UnitRow, bool Partial>
 TileFunction tile_of(int rows) {
@@ -159,6 +166,10 @@ void transpose_strip(const Element* in, int64_t in_row, int columns, int64_t dep
   }
 }
 
+// Floats from one panel of B to the next: an odd number of cache lines, or panels that are written side by side would
+// share the same few sets of the cache.
+constexpr int64_t panel_b(int64_t depth) { return (depth | 1) * NR; }
+
 // Packs B[k0.., j0..] of depth x columns into panels NR wide, zero beyond the last column. Where its rows are contiguous
 // they are read whole, one after the other, as memory likes it. Half-precision elements are widened on the way.
 template <typename Element>
@@ -172,14 +183,14 @@ void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t column
                       static_cast<int>(left < 0   ? 0
                                        : left < W ? left
                                                   : W),
-                      depth, out + j / NR * NR * depth + j % NR, NR);
+                      depth, out + j / NR * panel_b(depth) + j % NR, NR);
     }
     return;
   }
   const int64_t whole = columns / NR * NR;
   for (int64_t k = 0; k < depth; ++k, in += g.b_row, out += NR) {
     float* to = out;
-    for (int64_t j = 0; j < whole; j += NR, to += depth * NR) {
+    for (int64_t j = 0; j < whole; j += NR, to += panel_b(depth)) {
       store(to, load(in + j));
       store(to + W, load(in + j + W));
     }
@@ -195,17 +206,18 @@ void pack_b(const Gemm& g, int64_t k0, int64_t j0, int64_t depth, int64_t column
 // first of each k. Whole vectors are stored (AVX2's masked stores take tens of cycles): what one writes too far the next
 // replaces, and after a panel's last there is room. Several panels at once read whole cache lines.
 constexpr int panels_a = W == 16 ? 1 : 8;
-constexpr int64_t panel_a = MR * KC + NR;  // floats from one panel to the next
-static_assert(KC * NC + panels_a * panel_a <= static_cast<int64_t>(gemm_scratch_floats));
+constexpr int64_t panel_a(int64_t depth) { return MR * depth + NR; }  // floats from one panel to the next
+static_assert(panel_b(KC) * NC / NR + panels_a * panel_a(KC) <= static_cast<int64_t>(gemm_scratch_floats));
 
 template <int panels>
 void pack_a_whole(const float* a, int64_t a_col, int64_t depth, float* out) {
   constexpr int vectors = (MR + W - 1) / W;
+  const int64_t next = panel_a(depth);
   for (int64_t k = 0; k < depth; ++k, a += a_col, out += MR)
 #pragma GCC unroll 8
     for (int p = 0; p < panels; ++p)
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) store(out + p * panel_a + v * W, load(a + p * MR + v * W));
+      for (int v = 0; v < vectors; ++v) store(out + p * next + v * W, load(a + p * MR + v * W));
 }
 // Packs the next tiles of the `left` rows that remain, at most panels_a of them; their number.
 inline int pack_a(const float* a, int64_t a_col, int64_t left, int64_t depth, float* out) {
@@ -215,7 +227,7 @@ inline int pack_a(const float* a, int64_t a_col, int64_t left, int64_t depth, fl
     return panels_a;
   }
   int tiles = 0;
-  for (; tiles < panels_a && left > 0; ++tiles, out += panel_a) {
+  for (; tiles < panels_a && left > 0; ++tiles, out += panel_a(depth)) {
     const int rows = tile_rows(left);
     if (left >= vector_rows)
       pack_a_whole<1>(a, a_col, depth, out);
@@ -277,10 +289,10 @@ void row_product(const Gemm& g) {
 template <typename Element>
 void gemm_as(const Gemm& g, float* scratch) {
   constexpr bool widens = sizeof(Element) < sizeof(float);
-  float* const a_panel = scratch + KC * NC;
   if (g.m == 1 && g.a_col == 1) return row_product<Element>(g);
   // Packing costs a pass over B: it pays where many rows of A use it, or where B is too large to be read in place.
   const bool packs_b = widens || g.b_col != 1 || g.m > 10 * MR || (g.m > 3 * MR && g.k * g.n > (1 << 17));
+  const bool packs_along = packs_b && !widens && g.b_col == 1 && g.m >= 2 * MR && g.k * g.b_row <= (1 << 18);
   const bool unit_row = g.a_col != 1;  // A transposed
   const bool packs_a = unit_row && g.n > 4 * NR && g.k > 128;
   const int64_t blocks = (g.k + KC - 1) / KC;
@@ -288,10 +300,18 @@ void gemm_as(const Gemm& g, float* scratch) {
   for (int64_t k0 = 0; k0 < g.k; k0 += block) {
     const int64_t depth = g.k - k0 < block ? g.k - k0 : block;
     const bool first = k0 == 0, last = k0 + depth == g.k;
+    const int64_t width = g.n < NC ? g.n : NC;
+    float* const a_panels = scratch + (width + NR - 1) / NR * panel_b(depth);
+    // Where all of A has room beside B, it is packed once for all blocks of columns.
+    const int64_t room = static_cast<int64_t>(gemm_scratch_floats) - (a_panels - scratch);
+    const bool keeps_a = packs_a && (g.m + MR - 1) / MR * panel_a(depth) <= room;
+    int packed = 0;  // panels of A that there are
     for (int64_t j0 = 0; j0 < g.n; j0 += NC) {
       const int64_t columns = g.n - j0 < NC ? g.n - j0 : NC;
-      if (packs_b) pack_b<Element>(g, k0, j0, depth, columns, scratch);
-      int packed = 0, panel = 0;  // of A: how many panels there are, and which is next
+      const int64_t along = packs_along ? columns / NR * NR : 0;  // columns that the first tiles pack
+      if (packs_b && along < columns)
+        pack_b<Element>(g, k0, j0 + along, depth, columns - along, scratch + along / NR * panel_b(depth));
+      int panel = keeps_a ? 0 : packed;  // of A, the next one
       for (int64_t i = 0; i < g.m;) {
         const int64_t left = g.m - i;
         const int rows = tile_rows(left);
@@ -299,10 +319,10 @@ void gemm_as(const Gemm& g, float* scratch) {
         int64_t step = unit_row ? g.a_col : g.a_row;
         if (packs_a) {
           if (panel == packed) {
-            packed = pack_a(a, g.a_col, left, depth, a_panel);
-            panel = 0;
+            if (!keeps_a) panel = packed = 0;
+            packed += pack_a(a, g.a_col, left, depth, a_panels + packed * panel_a(depth));
           }
-          a = a_panel + panel++ * panel_a;
+          a = a_panels + panel++ * panel_a(depth);
           step = MR;
         }
         if (!packs_a && !unit_row && depth >= far)
@@ -313,8 +333,9 @@ void gemm_as(const Gemm& g, float* scratch) {
           const int vectors = width > W ? 2 : 1;
           const int lanes = static_cast<int>(width - (vectors - 1) * W);
           const int64_t column = j0 + j;
-          const float* b =
-              packs_b ? scratch + j * depth : static_cast<const float*>(g.b) + k0 * g.b_row + column;
+          float* const panel_of_b = scratch + j / NR * panel_b(depth);
+          const bool in_place = !packs_b || (i == 0 && j < along);
+          const float* b = in_place ? static_cast<const float*>(g.b) + k0 * g.b_row + column : panel_of_b;
           const Finish f{g.c + i * g.c_row + column,
                          g.c_row,
                          last && g.bias ? g.bias + column : nullptr,
@@ -323,8 +344,11 @@ void gemm_as(const Gemm& g, float* scratch) {
                          g.accumulate || !first};
           const bool partial = lanes != W;
           const TileFunction run =
-              unit_row ? tile_of<true>(rows, vectors, partial) : tile_of<false>(rows, vectors, partial);
-          run(depth, a, step, b, packs_b ? NR : g.b_row, lanes, f);
+              i == 0 && j < along
+                  ? (unit_row ? tile<MR, 2, true, false, true> : tile<MR, 2, false, false, true>)
+                  : (unit_row ? tile_of<true>(rows, vectors, partial)
+                              : tile_of<false>(rows, vectors, partial));
+          run(depth, a, step, b, in_place ? g.b_row : NR, lanes, f, panel_of_b);
         }
         i += rows;
       }
