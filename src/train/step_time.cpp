@@ -27,7 +27,7 @@ struct Speed {
 // between two nodes, and the seconds a node costs that are not its work: being called, being handed to other threads.
 constexpr double memory_speed = 1.2e10;
 constexpr double cached_bytes = 4 << 20;
-constexpr double call = 3e-7, handing_over = 2.5e-6;
+constexpr double call = 1e-7, handing_over = 2.5e-6;
 
 // Measured on an AMD EPYC with AVX-512, one core, products of 128 x 128 by 128 x 256 and GELU of as many numbers. Only
 // the relation of the two columns matters for choosing; see slowness() for the rest.
