@@ -51,6 +51,31 @@ TEST(Plan, FindsAnOverlapWhenThereIsOne) {
   EXPECT_NE(find_overlap(graph, plan), "");
 }
 
+// The check itself, on plans that nobody made: right by one node, one lane, one byte, and wrong by as little.
+TEST(Plan, TheCheckIsExact) {
+  Graph graph;
+  const ValueId a = graph.value("a", {{16}}, Role::activation),
+                b = graph.value("b", {{16}}, Role::activation);
+  Plan plan;
+  plan.at = {{.bytes = 64, .list = 0, .first = 0, .last = 2, .storage = a},
+             {.bytes = 64, .list = 0, .first = 3, .last = 4, .storage = b}};
+  plan.scratch_offset = 64;
+  EXPECT_EQ(find_overlap(graph, plan), "");
+  plan.at[1].first = 2;
+  EXPECT_NE(find_overlap(graph, plan), "") << "both are held at node 2";
+  plan.at[1].first = 3;
+
+  plan.at[0].bytes = 65;
+  EXPECT_NE(find_overlap(graph, plan), "") << "its last byte is scratch";
+  plan.at[0].bytes = 64;
+
+  plan.scratch_offset = 192;
+  for (Place& place : plan.at) place.lane_stride = 64, place.copies = 2;
+  EXPECT_EQ(find_overlap(graph, plan), "") << "a lane uses its own bytes again";
+  plan.at[1].offset = 64;
+  EXPECT_NE(find_overlap(graph, plan), "") << "b of lane 0 lies where lane 1 may still hold a";
+}
+
 TEST(Plan, ListsShareTheTransientRegion) {
   Graph graph;
   for (const char* name : {"one", "two"}) {
