@@ -1,7 +1,7 @@
 # Turns the page's parts and dygraphs into one C++ file of texts and their hashes (for the content-security-policy of a
 # report file). cmake -DPARTS=src/report/page -DDYGRAPHS=/usr/share/javascript/dygraphs -DOUT=page_parts.cpp -P this
 
-set(scripts words charts memory processes training plan sites details compare live main)
+set(scripts words charts memory processes training pictures plan sites details compare live main)
 
 # A SHA-256 in base64, as browsers want it; CMake gives hexadecimal.
 function(base64_sha256 text result)

@@ -12,7 +12,8 @@ enum class Stream : uint64_t {
   dropout = 3,
   sampling = 4,
   grammar = 5,
-  shuffle = 6
+  shuffle = 6,
+  pictures = 7
 };
 
 constexpr uint64_t mix64(uint64_t x) {

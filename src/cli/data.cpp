@@ -1,21 +1,25 @@
 // `plimsoll data`: what a data set for fine-tuning would give before anything is trained on it (`check`), and what a model
-// would see of pictures (`pictures`).
+// would see of pictures (`pictures`); also draws a set of pictures with questions (`shapes`).
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "data/byte_text.hpp"
 #include "data/dataset.hpp"
 #include "data/packing.hpp"
+#include "data/shapes.hpp"
 #include "image/picture_file.hpp"
 #include "pretrained/pretrained.hpp"
+#include "train/model_spec.hpp"
 
 namespace plimsoll::cli::data_command {
 namespace {
 
 struct Text {
-  std::string action, file, model, chat = "auto", selective, keys, out, images, buffer = "16MB";
+  std::string action, file, model, vision, chat = "auto", selective, keys, out, images, buffer = "16MB";
   int context = 512;
+  uint64_t rows = 4096, seed = 1;
   bool as_json = false;
 };
 
@@ -80,15 +84,36 @@ void look_at_pictures(const Text& text) {
                            -1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
+void make_shapes(const Text& text) {
+  const ShapeSet set = write_shapes(text.file, text.rows, text.seed);
+  if (text.as_json)
+    fmt::print("{}\n",
+               nlohmann::ordered_json{{"rows", set.rows}, {"held_out", set.held_out}, {"chance", set.chance}}
+                   .dump());
+  else
+    fmt::print(
+        "{}: {} rows in train.jsonl, {} in held-out.jsonl; {:.1f} % of those can be answered without "
+        "looking\n",
+        text.file, format_count(set.rows), format_count(set.held_out), 100 * set.chance);
+}
+
 void run(const Text& text) {
   if (text.action == "pictures") return look_at_pictures(text);
-  if (text.model.empty()) fail_input("--model is missing; give a model folder or a tokenizer.json");
-  const ModelText model = load_model_text(text.model, text.chat);
+  if (text.action == "shapes") return make_shapes(text);
+  if (text.model.empty() == text.vision.empty())
+    fail_input("give either --model, a model folder or a tokenizer.json, or --vision tiny");
+  const bool own = !text.vision.empty();
+  const ModelText model = own ? byte_model_text() : load_model_text(text.model, text.chat);
   DatasetOptions options{.context = text.context,
                          .skip_bad = true,
                          .selective = {parse_structure(text.selective), split_names(text.keys)}};
-  if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
-    options.pictures = PictureOptions{*open_pretrained(text.model)->config.pictures,
+  std::optional<PictureTokens> pictures_of;
+  if (own)
+    pictures_of = picture_tokens(vision_defaults(text.vision));
+  else if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
+    pictures_of = open_pretrained(text.model)->config.pictures;
+  if (pictures_of)
+    options.pictures = PictureOptions{*pictures_of,
                                       text.images.empty() ? std::filesystem::path(text.file).parent_path()
                                                           : std::filesystem::path(text.images),
                                       parse_bytes(text.buffer, "--image-buffer")};
@@ -130,12 +155,20 @@ void run(const Text& text) {
 }
 
 Command command(
-    38, "data", "check a data set for fine-tuning, or look at pictures",
-    "plimsoll data check chat.jsonl --model SmolLM2-135M --context 1024", [](Options& options) {
+    38, "data", "check a data set for fine-tuning, look at pictures, or draw some",
+    "plimsoll data check chat.jsonl --model SmolLM2-135M --context 1024\n  plimsoll data shapes shapes/ "
+    "--rows 8192",
+    [](Options& options) {
       auto text = std::make_shared<Text>();
-      options.value("action", text->action, "check or pictures").one_of({"check", "pictures"}).needed();
-      options.value("file", text->file, "rows as JSON lines; or a picture, or a folder of pictures").needed();
+      options.value("action", text->action, "check, pictures or shapes")
+          .one_of({"check", "pictures", "shapes"})
+          .needed();
+      options
+          .value("file", text->file,
+                 "rows as JSON lines; a picture, or a folder of pictures; the folder to write shapes into")
+          .needed();
       options.value("--model", text->model, "model folder or tokenizer.json").wants("DIR");
+      options.value("--vision", text->vision, "as train --vision would read the rows").wants("tiny");
       options.value("--context", text->context, "tokens of a window; longer samples are cut").wants("N");
       options
           .value("--chat-template", text->chat,
@@ -157,6 +190,8 @@ Command command(
           .wants("SIZE");
       options.value("--out", text->out, "pictures: write the tiles the model would see into this folder")
           .wants("FOLDER");
+      options.value("--rows", text->rows, "shapes: rows to learn from (default 4096)").wants("N");
+      options.value("--seed", text->seed, "shapes: random seed (default 1)").wants("N");
       options.flag("--json", text->as_json, "print one JSON object");
       options.run([text] { run(*text); });
     });

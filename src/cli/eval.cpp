@@ -7,6 +7,8 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/settings_flags.hpp"
+#include "data/packed_corpus.hpp"
+#include "train/answers.hpp"
 #include "train/evaluate.hpp"
 #include "train/run_folder.hpp"
 #include "train/saved_model.hpp"
@@ -16,7 +18,7 @@ namespace {
 
 std::string path, data, gemm = "auto", logits, memory, stream = "auto";
 SettingsSources published;  // --model and what goes with it
-bool as_json = false, everything = false, skip_bad = false;
+bool as_json = false, everything = false, skip_bad = false, answers = false, blank = false;
 int threads = 0;
 
 std::unique_ptr<Corpus> corpus_for(const RunState& state) {
@@ -24,7 +26,7 @@ std::unique_ptr<Corpus> corpus_for(const RunState& state) {
   settings.distrust_lambda = 0;  // says how the model was trained, not what it is measured on
   if (!data.empty()) settings.data = data, settings.skip_bad = false;
   settings.skip_bad |= skip_bad;
-  return open_corpus(settings, &state.tokenizer, everything);
+  return open_corpus(settings, &state.tokenizer, everything, {}, blank);
 }
 
 nlohmann::ordered_json group_json(const GroupLoss& group) {
@@ -75,10 +77,14 @@ void run() {
   // Asked for all of it, all of it is measured.
   const auto [windows, part] = everything ? final_windows(*corpus, settings.context, UINT64_MAX)
                                           : final_windows(*corpus, settings.context);
+  if (answers && !corpus->packed())
+    fail_input(
+        "--answers: the data has no answers; give rows with a published model's or a vision model's run");
   LoadedModel model(saved, {.generate = false,
                             .evaluate_batch = settings.batch,
-                            .logits = !logits.empty(),
+                            .logits = answers || !logits.empty(),
                             .packed = corpus->packed() != nullptr,
+                            .tiles = corpus->packed() ? int64_t(corpus->packed()->most_tiles()) : 0,
                             .threads = threads,
                             .gemm = gemm,
                             .memory = memory,
@@ -87,6 +93,8 @@ void run() {
   std::vector<float> scratch(size_t(settings.context));
   const ValidationLoss measured = evaluate(model.runtime, windows, scratch);
   const double loss = measured.loss;
+  std::optional<AnswerCount> said;
+  if (answers) said = count_answers(model.runtime, windows);
   const auto floor = corpus->floor(settings.context);
   if (as_json) {
     nlohmann::ordered_json out = {{"loss", loss},
@@ -98,6 +106,8 @@ void run() {
                                   {"val_loss", loss},
                                   {"targets", windows.targets()}};
     if (saved.checkpoint) out["step"] = saved.checkpoint->step;
+    if (said) out["answers"] = {{"rows", said->rows}, {"exact", said->exact}, {"accuracy", said->accuracy()}};
+    if (blank) out["blank_images"] = true;
     if (measured.grouped)
       out["provenance"] = {{"high", group_json(measured.high)}, {"low", group_json(measured.low)}};
     fmt::print("{}\n", out.dump());
@@ -106,6 +116,9 @@ void run() {
   fmt::print("Loss: {:.4f} nats/token ({:.3f} bits, perplexity {:.2f}) over {} of {}\n", loss,
              loss / std::log(2.), std::exp(loss), targets_text(windows.targets(), part),
              corpus->description());
+  if (said)
+    fmt::print("Exact answers: {:.1f} % ({} of {} rows){}\n", 100 * said->accuracy(),
+               format_count(said->exact), format_count(said->rows), blank ? ", images blanked" : "");
   if (measured.grouped) {
     print_group("High", measured.high);
     print_group("Low", measured.low);
@@ -128,6 +141,11 @@ Command command(
           .wants("FILE|DIR");
       options.flag("--all", everything, "with --data: use all of it, not only the validation part");
       options.flag("--skip-bad", skip_bad, "samples: skip malformed lines instead of refusing the file");
+      options.flag(
+          "--answers", answers,
+          "rows: also count those of which every learned token is the likeliest one, so that the model would "
+          "answer exactly so");
+      options.flag("--blank-images", blank, "show a white picture in the place of every picture");
       options.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
       options.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
       add_loading(options, memory, stream);

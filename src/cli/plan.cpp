@@ -9,6 +9,7 @@
 #include "platform/memory.hpp"
 #include "train/budget.hpp"
 #include "train/describe.hpp"
+#include "train/model_spec.hpp"
 #include "train/rank_prediction.hpp"
 #include "train/run_folder.hpp"
 #include "train/runtime.hpp"
@@ -96,8 +97,14 @@ void print_ranks(const Settings& settings, int vocab, uint64_t overhead) {
 }
 
 void run() {
-  const Settings settings = resolve(sources);
-  const int vocab = settings.vocab ? settings.vocab : open_corpus(settings)->vocabulary();
+  Start start;
+  start.state.settings = resolve(sources);
+  // With pictures the data says how many tiles a window has.
+  if (start.state.settings.vocab == 0 ||
+      (!start.state.settings.data.empty() && picture_tokens(start.state.settings)))
+    bind_data(start, *open_corpus(start.state.settings));
+  const Settings& settings = start.state.settings;
+  const int vocab = settings.vocab ? settings.vocab : start.state.vocab;
   const uint64_t overhead = process_overhead();
   if (rank_count < 1 || rank_count > 4096) fail_input("--ranks {}: give 1 to 4096", rank_count);
   if (rank_count == 1 && !(bandwidth.empty() && latency.empty()))

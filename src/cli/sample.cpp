@@ -109,6 +109,7 @@ std::vector<int32_t> ask(const Tokenizer& tokenizer) {
 struct Shown {
   std::vector<int32_t> tokens;
   std::vector<uint8_t> tiles;
+  int64_t count = 0;  // of them
 };
 Shown ask_with_pictures(const SavedModel& saved) {
   const Settings& settings = saved.state.settings;
@@ -120,6 +121,7 @@ Shown ask_with_pictures(const SavedModel& saved) {
   Shown shown;
   for (const std::string& image : images) {
     const Tiles tiles = load_tiles(image, known->settings);
+    shown.count += tiles.grid.tiles();
     shown.tiles.insert(shown.tiles.end(), tiles.pixels.begin(), tiles.pixels.end());
     row.pictures.push_back(std::filesystem::absolute(image).string());
     row.messages[0].content.insert(0, picture_mark);
@@ -180,6 +182,7 @@ void run() {
                  : tokenizer.encode("\n");
   LoadedModel model(saved, {.generate = true,
                             .evaluate_batch = 0,
+                            .tiles = shown.count,
                             .threads = threads,
                             .gemm = gemm,
                             .memory = memory,

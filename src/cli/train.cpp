@@ -73,6 +73,7 @@ void print_json(const TrainResult& r) {
               : r.end == TrainResult::End::interrupted ? "interrupted"
               : r.end == TrainResult::End::stopped     ? "stopped"
                                                        : "diverged"},
+      {"stopped_early", r.end == TrainResult::End::finished && !r.complete},
       {"out", r.folder},
       {"guard", guard_json(r.guard)},
       {"provenance", provenance_json(r)},

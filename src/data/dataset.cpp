@@ -183,6 +183,14 @@ size_t Dataset::pictures(size_t i, std::span<uint32_t> numbers) const {
   return count;
 }
 
+uint64_t Dataset::tiles(size_t i) const {
+  if (!pictures_) return 0;
+  uint64_t ends[2], count = 0;
+  shown_begin_.read(i, ends);
+  for (uint64_t k = ends[0]; k < ends[1]; ++k) count += pictures_->place(shown_[k]).tiles;
+  return count;
+}
+
 size_t Dataset::read(size_t i, size_t first, std::span<int32_t> words) const {
   const Place at = place(i);
   const size_t count = std::min(words.size(), at.length - first);

@@ -65,6 +65,8 @@ class Dataset {
   const Pictures* pictures() const { return pictures_.get(); }
   // Fills `numbers` with those of the pictures of a sample, as far as there is room, and returns how many it has.
   size_t pictures(size_t i, std::span<uint32_t> numbers) const;
+  // How many tiles those have.
+  uint64_t tiles(size_t i) const;
 
  private:
   struct Reader;

@@ -49,7 +49,7 @@ std::array<std::vector<uint32_t>, 2> PackedCorpus::divide(bool all_for_validatio
   return parts;
 }
 
-void PackedCorpus::pack_part(const std::vector<uint32_t>& samples, Part& part) const {
+void PackedCorpus::pack_part(const std::vector<uint32_t>& samples, Part& part) {
   std::vector<uint32_t> lengths(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) lengths[i] = uint32_t(data_.length(samples[i]) - 1);
   const Packing packing = pack(lengths, uint32_t(context_));
@@ -57,15 +57,18 @@ void PackedCorpus::pack_part(const std::vector<uint32_t>& samples, Part& part) c
   part.begin.push_back(0);
   for (size_t w = 0; w < packing.windows(); ++w) {
     uint32_t counts[2] = {};
+    uint64_t tiles = 0;
     for (uint32_t i = packing.begin[w]; i < packing.begin[w + 1]; ++i) {
       const uint32_t sample = samples[packing.samples[i]];
       part.packed.push_back(sample);
+      tiles += data_.tiles(sample);
       for (const int32_t word : std::span(words).first(data_.read(sample, 0, words)).subspan(1)) {
         const Dataset::Token token{word};
         counts[0] += token.learned();
         counts[1] += token.learned() && !token.structural();
       }
     }
+    most_tiles_ = std::max(most_tiles_, tiles);
     part.begin.push_back(packing.begin[w + 1]);
     for (const bool selective : {false, true}) part.targets[selective].push_back(counts[selective]);
     part.all_targets += counts[0];

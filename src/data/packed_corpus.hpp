@@ -55,6 +55,8 @@ class PackedCorpus final : public Corpus {
   // Fills `numbers` with those of the pictures of a window, in the order of its tokens, and returns how many they are.
   // Allocates nothing.
   size_t pictures(Split split, uint64_t window, std::span<uint32_t> numbers) const;
+  // The most tiles of pictures that a window has.
+  uint64_t most_tiles() const { return most_tiles_; }
 
  private:
   struct Part {
@@ -67,7 +69,7 @@ class PackedCorpus final : public Corpus {
   };
   const Part& part(Split split) const { return parts_[static_cast<size_t>(split)]; }
   std::array<std::vector<uint32_t>, 2> divide(bool all_for_validation) const;
-  void pack_part(const std::vector<uint32_t>& samples, Part& part) const;
+  void pack_part(const std::vector<uint32_t>& samples, Part& part);
 
   std::string path_;
   Tokenizer tokenizer_;
@@ -76,6 +78,7 @@ class PackedCorpus final : public Corpus {
   uint64_t selective_from_epoch_;
   Dataset data_;
   std::array<Part, 2> parts_;
+  uint64_t most_tiles_ = 0;
 };
 
 }  // namespace plimsoll

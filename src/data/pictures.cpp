@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -180,6 +181,10 @@ std::span<const uint8_t> Pictures::cut(std::span<const uint8_t> bytes, uint32_t 
 std::span<const uint8_t> Pictures::load(uint32_t picture, std::span<uint8_t> buffer) const {
   const Entry entry = entries_[picture];
   const auto tiles = size_t(entry.tiles * tile_bytes());
+  if (options_.blank) {
+    std::fill_n(buffer.begin(), tiles, uint8_t{255});
+    return buffer.first(tiles);
+  }
   try {
     return cut(read(entry, buffer.subspan(tiles)), entry.tiles, buffer);
   } catch (const Error& error) {

@@ -19,6 +19,7 @@ struct PictureOptions {
   PictureTokens tokens;
   std::filesystem::path folder;  // of files named by rows
   uint64_t buffer = 16'000'000;  // bytes one picture may take while it is decoded and cut
+  bool blank = false;            // every tile is white, whatever the picture shows
 };
 
 class Pictures {

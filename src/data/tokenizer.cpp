@@ -29,8 +29,12 @@ Tokenizer Tokenizer::characters(std::vector<char32_t> characters) {
 }
 
 Tokenizer Tokenizer::of_model(const std::filesystem::path& folder, std::string_view chat) {
+  return of_text(load_model_text(folder, chat));
+}
+
+Tokenizer Tokenizer::of_text(ModelText text) {
   Tokenizer result(Kind::model);
-  result.model_ = std::make_shared<const ModelText>(load_model_text(folder, chat));
+  result.model_ = std::make_shared<const ModelText>(std::move(text));
   result.checksum_ = result.model_->checksum;
   return result;
 }

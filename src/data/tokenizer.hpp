@@ -26,6 +26,7 @@ class Tokenizer {
 
   // That of a published model: its folder's tokenizer.json. InputError where it cannot be read.
   static Tokenizer of_model(const std::filesystem::path& folder, std::string_view chat = "auto");
+  static Tokenizer of_text(ModelText text);
   // Saved with a run it is only a checksum; this reads it from the folder. InputError if that holds another one. Nothing
   // happens to other kinds.
   void read_from(const std::filesystem::path& folder, std::string_view chat = "auto");

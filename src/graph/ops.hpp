@@ -97,6 +97,7 @@ OpPointer sum_squares();
 OpPointer clip(float limit);  // partials [p] -> factor and norm [2]
 struct AdamWOptions {
   float beta1 = .9f, beta2 = .999f, epsilon = 1e-8f, weight_decay = 0;
+  double rate = 1;         // of the learning rate of the step, for this parameter
   bool eight_bit = false;  // moments are u8 codes with a scale for each block (kernels/optimizer.hpp)
 };
 // gradient [n], factor [2]? -> parameter, m, v, and with eight bits the scales of m and of v (updated in place). Where they

@@ -60,6 +60,8 @@ KeptRun::KeptRun(const RunReader& reader, std::string name) {
   data_.plan = reader.plan();
   data_.plan_roles = reader.plan_roles();
   data_.sites = reader.sites();
+  data_.pictures = reader.pictures();
+  data_.answers = reader.answers();
   data_.from = data_.session_begin();
 }
 

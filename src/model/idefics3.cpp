@@ -49,7 +49,7 @@ Idefics3::Idefics3(Graph& graph, const ModelSpec& spec) : Model(graph, spec) {
   for (const Parameter& p : parameters()) tower_trained_ = tower_trained_ || !p.frozen;
   const size_t before = parameters().size();
   connector_ = add_projection("model.connector.modality_projection.proj", d.tower_dim * d.joined * d.joined,
-                              spec.dim, {.transposed = true, .bias = false});
+                              spec.dim, {.transposed = true, .bias = false, .spread = d.spread});
   for (size_t i = before; i < parameters().size(); ++i)
     connector_trained_ = connector_trained_ || !parameters()[i].frozen;
   text_ = make_llama(graph, spec_);
@@ -60,7 +60,7 @@ void Idefics3::add_tower() {
   using enum Parameter::Kind;
   const Idefics3Details& d = details_;
   const std::string tower = "model.vision_model.";
-  const float spread = 0.02f;
+  const float spread = d.spread;
   patch_weight_ =
       add(tower + "embeddings.patch_embedding.weight", {d.tower_dim, 3, d.patch, d.patch}, matrix, spread);
   patch_bias_ = add(tower + "embeddings.patch_embedding.bias", {d.tower_dim}, bias);
@@ -136,6 +136,12 @@ ValueId Idefics3::see(List& list, ValueId pixels) const {
 }
 
 }  // namespace
+
+std::string_view vision_part(std::string_view name) {
+  return name.find("vision_model.") != name.npos ? "tower"
+         : name.find("connector.") != name.npos  ? "connector"
+                                                 : "text";
+}
 
 std::unique_ptr<Model> make_idefics3(Graph& graph, const ModelSpec& spec) {
   return std::make_unique<Idefics3>(graph, spec);

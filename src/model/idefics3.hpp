@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <string_view>
 
 #include "model/llama.hpp"
 
@@ -14,12 +15,16 @@ struct Idefics3Details : LlamaDetails {
           joined = 2;  // pixels of a tile's and a patch's edge, patches of an edge that are joined
   int64_t tower_layers = 2, tower_heads = 4, tower_dim = 64, tower_ff = 256;
   float tower_epsilon = 1e-6f;
+  float spread = 0.02f;       // at the start, of the tower's and the connector's matrices
   double rescale = 1. / 255;  // of bytes, before mean and deviation
   std::array<float, 3> mean{0.5f, 0.5f, 0.5f}, deviation{0.5f, 0.5f, 0.5f};
 
   int64_t side() const { return tile / patch; }                         // patches
   int64_t rows() const { return side() * side() / (joined * joined); }  // tokens of a tile
 };
+
+// The part a parameter or module belongs to: "tower", "connector" or "text".
+std::string_view vision_part(std::string_view name);
 
 std::unique_ptr<Model> make_idefics3(Graph& graph, const ModelSpec& spec);
 

@@ -118,6 +118,7 @@ void record_update(Program& program, const ProgramOptions& options, const ranks:
     const std::string name = graph[target].name;
     ops::AdamWOptions adamw = options.adamw;
     if (!parameter.decays()) adamw.weight_decay = 0;
+    if (options.rate) adamw.rate = options.rate(graph[parameter.id].name);
     std::vector<ValueId> in = {part_of(graph, program.gradients[piece.parameter], piece)}, out = {target};
     if (options.clip > 0) in.push_back(program.clip);
     const auto update = ops::adamw(adamw, options.clip > 0, piece.begin);

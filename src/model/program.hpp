@@ -1,6 +1,7 @@
 // A complete run as lists over one set of parameters: a training step (forward, backward, clip, AdamW), an
 // evaluation pass, and one token of generation.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -26,6 +27,8 @@ struct ProgramOptions {
   // loss_scale says how many of a step do.
   bool packed = false;
   ops::AdamWOptions adamw;
+  // What a parameter's learning rate is times that of the step; none: 1 for all.
+  std::function<double(std::string_view name)> rate = nullptr;
   float clip = 0;              // 0: none
   int64_t loss_rows = 0;       // rows of logits held at once; 0: automatic
   bool few_loss_rows = false;  // automatic: memory counts more than the last percent of time

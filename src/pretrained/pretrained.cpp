@@ -10,22 +10,16 @@
 
 #include "base/error.hpp"
 #include "model/families.hpp"
+#include "model/idefics3.hpp"
 
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view weight_suffix = ".weight";
+constexpr std::string_view weight_suffix = ".weight", in_tower = "tower.";
 
 std::string last_part(std::string_view module) {
   const size_t dot = module.rfind('.');
   return std::string(dot == module.npos ? module : module.substr(dot + 1));
-}
-
-// The part of a vision-language model a parameter belongs to.
-std::string_view part_of(std::string_view name) {
-  return name.find(".vision_model.") != name.npos ? "tower"
-         : name.find(".connector.") != name.npos  ? "connector"
-                                                  : "text";
 }
 
 bool named(std::string_view module, std::string_view name) {
@@ -38,8 +32,10 @@ std::function<bool(std::string_view)> target_filter(const Pretrained& model, con
   if (are_names(targets)) {
     for (const std::string& name : target_names(model, targets)) {
       const size_t before = chosen.size();
+      const bool tower = name.starts_with(in_tower);
+      const std::string_view last = std::string_view(name).substr(tower ? in_tower.size() : 0);
       for (const std::string& module : modules)
-        if (named(module, name)) chosen.insert(module);
+        if ((vision_part(module) == "tower") == tower && named(module, last)) chosen.insert(module);
       if (chosen.size() == before)
         fail_input("lora_targets: '{}' names no module of this model; it has {}", name,
                    fmt::join(target_names(model, "all"), ", "));
@@ -55,7 +51,7 @@ std::function<bool(std::string_view)> target_filter(const Pretrained& model, con
     for (const std::string& module : modules)
       if (re2::RE2::FullMatch(module, pattern)) chosen.insert(module);
     if (chosen.empty())
-      fail_input("lora_targets: '{}' matches no module; they are named like {}", targets, modules.front());
+      fail_input("lora_targets: '{}' matches no module; they are named like {}", targets, modules.back());
   }
   return
       [chosen = std::move(chosen)](std::string_view module) { return chosen.contains(std::string(module)); };
@@ -92,11 +88,12 @@ std::vector<std::string> adaptable_modules(const Pretrained& model) {
   Graph graph;
   const auto made = make_model(graph, model.config.spec);
   std::vector<std::string> modules;
-  for (const Parameter& p : made->parameters())
-    if (p.kind == Parameter::Kind::matrix && p.block != no_block) {
-      const std::string& name = graph[p.id].name;
+  for (const Parameter& p : made->parameters()) {
+    const std::string& name = graph[p.id].name;
+    const bool tower = name.find("vision_model.encoder.layers.") != name.npos;
+    if (p.kind == Parameter::Kind::matrix && (tower || p.block != no_block))
       modules.push_back(name.substr(0, name.size() - weight_suffix.size()));
-    }
+  }
   return modules;
 }
 
@@ -110,14 +107,16 @@ std::vector<std::string> target_names(const Pretrained& model, const std::string
   auto add = [&](std::string name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
   };
-  if (targets == "all") {
-    for (const std::string& module : adaptable_modules(model)) add(last_part(module));
-    return names;
-  }
+  const auto add_all = [&](bool tower) {
+    for (const std::string& module : adaptable_modules(model))
+      if ((vision_part(module) == "tower") == tower)
+        add((tower ? std::string(in_tower) : "") + last_part(module));
+  };
   for (size_t at = 0; at <= targets.size();) {
     const size_t end = std::min(targets.find(',', at), targets.size());
     if (end == at) fail_input("lora_targets: '{}' has an empty name", targets);
-    add(targets.substr(at, end - at));
+    const std::string name = targets.substr(at, end - at);
+    name == "all" ? add_all(false) : name == "tower.all" ? add_all(true) : add(name);
     at = end + 1;
   }
   return names;
@@ -151,7 +150,7 @@ ModelSpec adapted(const Pretrained& model, const Tuning& tuning) {
     const PretrainedTensor& tensor = weights[name];
     const bool final_norm = block == no_block && tensor.shape.size() == 1;
     const bool trained = !parts.empty()
-                             ? std::find(parts.begin(), parts.end(), part_of(name)) != parts.end()
+                             ? std::find(parts.begin(), parts.end(), vision_part(name)) != parts.end()
                              : what == everything || (what == last_blocks && (block >= first || final_norm));
     if (trained) return {.given = true};
     const bool matrix = tensor.shape.size() > 1;

@@ -33,7 +33,7 @@ struct Tuning {
   double alpha = 0;
   bool stream = false;  // frozen matrices of blocks are read when they are needed
   std::string targets =
-      "all";  // "all", names separated by commas, or a regular expression of whole module names
+      "all";  // "all", names separated by commas ("tower.q_proj" in a tower), or a regular expression of whole module names
   std::vector<std::string> parts =
       {};  // "connector", "tower", "text": trained, others are not; empty: as `what` says
 };
@@ -42,11 +42,12 @@ std::vector<std::string> trained_parts(const std::string& text);
 // The description of the model for a run. InputError where the targets name nothing.
 ModelSpec adapted(const Pretrained& model, const Tuning& tuning);
 
-// The matrices an adapter can stand beside, "model.layers.0.self_attn.q_proj" and so on, in the model's order.
+// The matrices an adapter can stand beside, "model.layers.0.self_attn.q_proj" and so on, those of a vision tower first.
 std::vector<std::string> adaptable_modules(const Pretrained& model);
 // Whether `targets` are names, as opposed to a regular expression.
 bool are_names(const std::string& targets);
-// Names separated by commas; for "all" the last parts of the names of all adaptable modules.
+// Names separated by commas; for "all" the last parts of the names of all adaptable modules but those of a tower, for
+// "tower.all" those.
 std::vector<std::string> target_names(const Pretrained& model, const std::string& targets);
 
 }  // namespace plimsoll

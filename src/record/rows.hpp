@@ -56,6 +56,22 @@ struct EvaluationRow {
   double floor = unknown_real;  // the data's entropy, where it is known exactly
 };
 
+// A picture of the validation part that the model is asked about at every evaluation.
+template <typename Text>
+struct BasicPicture {
+  int64_t number = 0;  // what answers refer to
+  Text name = {}, question = {}, answer = {};
+  Text thumbnail = {};  // PNG, as base64
+};
+
+// What the model said about one of them.
+template <typename Text>
+struct BasicAnswer {
+  int64_t step = 0;
+  int64_t picture = 0;  // number of a picture
+  Text text = {};
+};
+
 template <typename Text>
 struct BasicPhaseName {
   int64_t id = 0;
@@ -160,5 +176,7 @@ using ProcessRow = BasicProcess<std::string_view>;
 using PlanRow = BasicPlanValue<std::string_view>;
 using PlanRoleRow = BasicPlanRole<std::string_view>;
 using SiteRow = BasicSite<std::string_view>;
+using PictureRow = BasicPicture<std::string_view>;
+using AnswerRow = BasicAnswer<std::string_view>;
 
 }  // namespace plimsoll

@@ -56,6 +56,10 @@ std::vector<RunReader::Event> RunReader::events() const { return state_->file.al
 std::vector<RunReader::PlanValue> RunReader::plan() const {
   return state_->file.all<PlanValue>("ORDER BY id");
 }
+std::vector<RunReader::Picture> RunReader::pictures() const {
+  return state_->file.all<Picture>("ORDER BY number");
+}
+std::vector<RunReader::Answer> RunReader::answers() const { return state_->file.all<Answer>("ORDER BY id"); }
 std::vector<RunReader::PlanRole> RunReader::plan_roles() const {
   return state_->file.all<PlanRole>("ORDER BY id");
 }

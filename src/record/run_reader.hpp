@@ -33,6 +33,8 @@ class RunReader {
   using PlanValue = BasicPlanValue<std::string>;
   using PlanRole = BasicPlanRole<std::string>;
   using Site = BasicSite<std::string>;
+  using Picture = BasicPicture<std::string>;
+  using Answer = BasicAnswer<std::string>;
   using Verdict = BasicVerdict<std::string>;
 
   Run run() const;
@@ -49,6 +51,8 @@ class RunReader {
   std::vector<PlanRole> plan_roles() const;
   std::vector<Site> sites() const;  // those that hold memory, largest first
   std::vector<Site> sites_and_freed() const;
+  std::vector<Picture> pictures() const;
+  std::vector<Answer> answers() const;
   std::vector<Verdict> verdicts() const;  // the last is the final one
 
  private:

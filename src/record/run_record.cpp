@@ -127,7 +127,8 @@ struct RunRecord::State {
   double began = monotonic(), offset = 0;
   sqlite3* raw = nullptr;
   using Text = std::string_view;
-  Statement begin, end, rollback, update_role, update_ended, delete_plan, delete_plan_roles, delete_sites;
+  Statement begin, end, rollback, update_role, update_ended, delete_plan, delete_plan_roles, delete_sites,
+      delete_pictures;
   Insert<BasicSetting<Text>> insert_setting;
   Insert<StepRow> insert_step;
   Insert<EvaluationRow> insert_evaluation;
@@ -140,6 +141,8 @@ struct RunRecord::State {
   Insert<PlanRow> insert_plan;
   Insert<PlanRoleRow> insert_plan_role;
   Insert<SiteRow> insert_site;
+  Insert<PictureRow> insert_picture;
+  Insert<AnswerRow> insert_answer;
   Insert<BasicVerdict<Text>> insert_verdict;
   std::unique_ptr<Thinning> thinning;
 
@@ -197,12 +200,14 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   delete_plan = {raw, "DELETE FROM plan"};
   delete_plan_roles = {raw, "DELETE FROM plan_roles"};
   delete_sites = {raw, "DELETE FROM sites"};
+  delete_pictures = {raw, "DELETE FROM pictures"};
   insert_setting = Insert<BasicSetting<Text>>(raw, "INSERT OR REPLACE");
   insert_phase_name = Insert<BasicPhaseName<Text>>(raw, "INSERT OR IGNORE");
   const auto prepare = [&]<typename Row>(Insert<Row>& insert) { insert = Insert<Row>(raw); };
   prepare(insert_step), prepare(insert_evaluation), prepare(insert_memory), prepare(insert_process);
   prepare(insert_sample), prepare(insert_phase), prepare(insert_event), prepare(insert_plan);
   prepare(insert_plan_role), prepare(insert_site), prepare(insert_verdict);
+  prepare(insert_picture), prepare(insert_answer);
   thinning = std::make_unique<Thinning>(raw, options.max_bytes);
   last_commit = now();
 }
@@ -223,9 +228,10 @@ void RunRecord::State::create(const RecordOptions& how) {
 
 void RunRecord::State::forget_steps_after(int64_t step) {
   execute(raw,
-          fmt::format("BEGIN IMMEDIATE; DELETE FROM steps WHERE step > {0}; DELETE FROM evaluations WHERE "
-                      "step > {0}; DELETE FROM memory WHERE step > {0}; COMMIT",
-                      step)
+          fmt::format(
+              "BEGIN IMMEDIATE; DELETE FROM steps WHERE step > {0}; DELETE FROM evaluations WHERE "
+              "step > {0}; DELETE FROM memory WHERE step > {0}; DELETE FROM answers WHERE step > {0}; COMMIT",
+              step)
               .c_str());
 }
 
@@ -349,6 +355,8 @@ void RunRecord::event(std::string_view kind, std::string_view text, double time)
 void RunRecord::plan(const PlanRow& row) noexcept { state_->add(state_->insert_plan, row); }
 void RunRecord::plan_role(const PlanRoleRow& row) noexcept { state_->add(state_->insert_plan_role, row); }
 void RunRecord::site(const SiteRow& row) noexcept { state_->add(state_->insert_site, row); }
+void RunRecord::picture(const PictureRow& row) noexcept { state_->add(state_->insert_picture, row); }
+void RunRecord::answer(const AnswerRow& row) noexcept { state_->add(state_->insert_answer, row); }
 void RunRecord::verdict(std::string_view json, double time) noexcept {
   state_->add(state_->insert_verdict, {time, json});
 }
@@ -397,6 +405,10 @@ void RunRecord::clear_plan() noexcept {
 void RunRecord::clear_sites() noexcept {
   if (!state_->ready()) return;
   state_->wrote(state_->delete_sites.run());
+}
+void RunRecord::clear_pictures() noexcept {
+  if (!state_->ready()) return;
+  state_->wrote(state_->delete_pictures.run());
 }
 
 }  // namespace plimsoll

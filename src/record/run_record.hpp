@@ -62,6 +62,9 @@ class RunRecord {
   void clear_plan() noexcept;  // a resumed run plans anew
   void site(const SiteRow& row) noexcept;
   void clear_sites() noexcept;  // newer figures replace them
+  void picture(const PictureRow& row) noexcept;
+  void clear_pictures() noexcept;  // a resumed run shows its own
+  void answer(const AnswerRow& row) noexcept;
   void verdict(std::string_view json, double time = unknown_real) noexcept;
 
   // Makes everything so far visible to readers and safe from a crash of this process.

@@ -46,6 +46,8 @@ RunRows read_run_rows(const std::filesystem::path& path) {
           .plan = reader.plan(),
           .plan_roles = reader.plan_roles(),
           .sites = reader.sites(),
+          .pictures = reader.pictures(),
+          .answers = reader.answers(),
           .verdicts = in_order(reader.verdicts())};
 }
 

@@ -23,6 +23,8 @@ struct RunRows {
   std::vector<RunReader::PlanValue> plan;
   std::vector<RunReader::PlanRole> plan_roles;
   std::vector<RunReader::Site> sites;
+  std::vector<RunReader::Picture> pictures;
+  std::vector<RunReader::Answer> answers;
   std::vector<RunReader::Verdict> verdicts;
 
   // Where the last session of a resumed run begins, else 0: a resumed run is a process of its own.

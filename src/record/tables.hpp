@@ -204,6 +204,25 @@ struct Table<BasicSite<Text>> : UsualTable {
 };
 
 template <typename Text>
+struct Table<BasicPicture<Text>> : UsualTable {
+  using Row = BasicPicture<Text>;
+  static constexpr const char* name = "pictures";
+  static constexpr bool later = true;
+  static constexpr std::tuple columns{required("number", &Row::number), required("name", &Row::name),
+                                      required("question", &Row::question), required("answer", &Row::answer),
+                                      required("thumbnail", &Row::thumbnail)};
+};
+
+template <typename Text>
+struct Table<BasicAnswer<Text>> : UsualTable {
+  using Row = BasicAnswer<Text>;
+  static constexpr const char* name = "answers";
+  static constexpr bool later = true;
+  static constexpr std::tuple columns{required("step", &Row::step), required("picture", &Row::picture),
+                                      required("text", &Row::text)};
+};
+
+template <typename Text>
 struct Table<BasicVerdict<Text>> : UsualTable {
   using Row = BasicVerdict<Text>;
   static constexpr const char* name = "verdicts";
@@ -217,7 +236,7 @@ void for_each_table(Each each) {
   all(static_cast<std::tuple<BasicRun<Text>, BasicSession<Text>, BasicSetting<Text>, StepRow, EvaluationRow,
                              BasicPhaseName<Text>, PhaseRow, MemoryRow, BasicProcess<Text>, ProcessSampleRow,
                              BasicEvent<Text>, BasicPlanValue<Text>, BasicPlanRole<Text>, BasicSite<Text>,
-                             BasicVerdict<Text>>*>(nullptr));
+                             BasicPicture<Text>, BasicAnswer<Text>, BasicVerdict<Text>>*>(nullptr));
 }
 
 // Calls `each` with every column of a row's table.

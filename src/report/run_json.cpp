@@ -1,6 +1,7 @@
 #include "report/run_json.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "report/compare.hpp"
 #include "report/json_text.hpp"
@@ -30,6 +31,7 @@ constexpr size_t memory_stretches = 900, step_stretches = 300, evaluation_stretc
 constexpr size_t stack_stretches = 350, charted_processes = 32;
 constexpr size_t most_phases = 1500, most_events = 500, most_plan = 3000, most_roles = 64, most_sites = 400,
                  most_settings = 500;
+constexpr size_t most_pictures = 16, most_answers = 200, largest_thumbnail = 200'000;
 
 class RunText {
  public:
@@ -47,6 +49,7 @@ class RunText {
       processes();
       steps();
       evaluations();
+      pictures();
       plan();
       sites();
       configuration();
@@ -253,6 +256,35 @@ class RunText {
     table("evaluations", {"time", "step", "loss", "floor"}, kept, [&](size_t i) {
       json_.seconds(rows[i].time).integer(rows[i].step).real(rows[i].loss).real(rows[i].floor);
     });
+  }
+
+  // What the model said about a few pictures, evaluation by evaluation.
+  void pictures() {
+    if (data_.pictures.empty()) return;
+    json_.key("pictures").open('[');
+    for (size_t i = 0; i < std::min(data_.pictures.size(), most_pictures); ++i) {
+      const RunReader::Picture& picture = data_.pictures[i];
+      json_.open('{').key("name").text(shown(picture.name)).key("question").text(shown(picture.question));
+      json_.key("answer").text(shown(picture.answer)).key("thumbnail").text(thumbnail(picture.thumbnail));
+      json_.key("said").open('[');
+      std::vector<const RunReader::Answer*> said;
+      for (const RunReader::Answer& answer : data_.answers)
+        if (answer.picture == picture.number) said.push_back(&answer);
+      if (said.size() > most_answers) said.erase(said.begin(), said.end() - ptrdiff_t(most_answers));
+      for (const RunReader::Answer* answer : said)
+        json_.open('{').key("step").integer(answer->step).key("text").text(shown(answer->text)).close('}');
+      json_.close(']').close('}');
+    }
+    json_.close(']');
+  }
+
+  // Base64 or nothing: it becomes part of an address in the page.
+  static std::string thumbnail(const std::string& text) {
+    const bool clean =
+        text.size() <= largest_thumbnail && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+          return std::isalnum(c) || c == '+' || c == '/' || c == '=';
+        });
+    return clean ? text : "";
   }
 
   void plan() {

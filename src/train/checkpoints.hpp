@@ -31,6 +31,9 @@ class Checkpoints final : public Observer {
   // The newest step that is durable, as rank 0 knows it.
   std::optional<uint64_t> last_step() const { return store_ ? store_->last_step() : std::nullopt; }
 
+  // The iteration that was evaluated best; 0: none was.
+  uint64_t best_step() const { return best_step_; }
+
   void evaluated(const Evaluated& evaluated) override;
 
  private:

@@ -13,6 +13,8 @@
 #include "model/families.hpp"
 #include "tensor/half.hpp"
 #include "train/model_spec.hpp"
+#include "train/new_folder.hpp"
+#include "train/own_vision.hpp"
 
 namespace plimsoll {
 namespace {
@@ -25,9 +27,10 @@ class Learned {
  public:
   explicit Learned(const SavedModel& run) {
     const Settings& settings = run.state.settings;
-    if (settings.model.empty() || !run.checkpoint)
+    if ((settings.model.empty() && settings.vision.empty()) || !run.checkpoint)
       fail_input(
-          "this run did not start from a published model; only one begun with --model can be exported");
+          "this run did not start from a published model; only one begun with --model or --vision can be "
+          "exported");
     Graph graph;
     const auto model = make_model(graph, model_spec(settings, run.state.vocab));
     for (const Parameter& p : model->parameters()) {
@@ -52,48 +55,6 @@ class Learned {
   std::vector<TensorSlot> slots_;
 };
 
-// A folder that gets its name when it is complete; what was begun and not finished is removed.
-class NewFolder {
- public:
-  explicit NewFolder(const fs::path& path) : path_(fs::absolute(path).lexically_normal()) {
-    if (!path_.has_filename()) path_ = path_.parent_path();
-    std::error_code error;
-    if (fs::exists(path_, error))
-      fail_input("{} exists already; name a folder that does not", path_.string());
-    fs::create_directories(path_.parent_path(), error);
-    temporary_ = make_temporary_folder(path_.parent_path() / ("." + path_.filename().string() + "-"));
-    folder_ = Folder(temporary_);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-  ~NewFolder() {
-    std::error_code ignored;
-    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
-  }
-  const Folder& open() const { return folder_; }
-  void write(const std::string& name, std::string_view text) {
-    OutputFile file;
-    check(file.create(folder_, name.c_str()), name);
-    check(file.write(text.data(), text.size()), name);
-    check(file.sync_and_close(), name);
-  }
-  void finish() {
-    check(folder_.sync(), "the folder");
-    std::error_code error;
-    fs::permissions(temporary_, fs::perms(0755), error);
-    fs::rename(temporary_, path_, error);
-    check(error.value(), "the folder");
-    temporary_.clear();
-  }
-  void check(int code, std::string_view name) const {
-    if (code) fail("cannot write {} of {}: {}", name, path_.string(), error_text(code));
-  }
-
- private:
-  fs::path path_, temporary_;
-  Folder folder_;
-};
-
 // Modules of GPT-2 have a prefix in the programs that read adapters.
 const char* module_prefix(const Pretrained& model) {
   return model.config.spec.family == "gpt2" ? "transformer." : "";
@@ -101,9 +62,16 @@ const char* module_prefix(const Pretrained& model) {
 
 nlohmann::ordered_json targets_json(const Pretrained& model, const std::string& targets) {
   // The vision tower has modules of the same names.
-  if (are_names(targets) && model.config.pictures)
-    return fmt::format(".*\\.text_model\\.layers\\..*\\.(?:{})",
-                       fmt::join(target_names(model, targets), "|"));
+  if (are_names(targets) && model.config.pictures) {
+    std::vector<std::string> text, tower;
+    for (const std::string& name : target_names(model, targets))
+      name.starts_with("tower.") ? tower.push_back(name.substr(6)) : text.push_back(name);
+    const auto within = [](const char* part, const std::vector<std::string>& names) {
+      return names.empty() ? "" : fmt::format(".*\\.{}\\.layers\\..*\\.(?:{})", part, fmt::join(names, "|"));
+    };
+    return within("text_model", text) + (text.empty() || tower.empty() ? "" : "|") +
+           within("vision_model\\.encoder", tower);
+  }
   if (are_names(targets)) return target_names(model, targets);
   const std::string prefix = module_prefix(model);
   return prefix.empty() ? targets : fmt::format("transformer\\.(?:{})", targets);
@@ -225,6 +193,24 @@ void copy_companions(const Pretrained& model, NewFolder& folder, std::optional<D
   }
 }
 
+// A model that began from nothing has all it needs in the run.
+void write_own(const SavedModel& run, const Learned& learned, const fs::path& path, DType dtype) {
+  std::vector<TensorView> tensors;
+  for (const TensorSlot& slot : learned.slots()) tensors.push_back({slot.name, slot.shape, nullptr, dtype});
+  std::string weights = make_safetensors_header(tensors);
+  for (const TensorSlot& slot : learned.slots()) {
+    const std::vector<float>& values = *learned.find(slot.name);
+    const size_t begin = weights.size();
+    weights.resize(begin + values.size() * size_of(dtype));
+    for (size_t i = 0; i < values.size(); ++i) narrow(values[i], weights.data() + begin, dtype, int64_t(i));
+  }
+  NewFolder folder(path);
+  for (const auto& [name, text] : own_vision_files(run.state.settings, run.state.vocab))
+    folder.write(name, name == "config.json" ? config_with_dtype(text, dtype) : text);
+  folder.write("model.safetensors", weights);
+  folder.finish();
+}
+
 }  // namespace
 
 void export_peft(const SavedModel& run, const fs::path& path) {
@@ -266,6 +252,7 @@ void export_peft(const SavedModel& run, const fs::path& path) {
 void export_merged(const SavedModel& run, const fs::path& path, std::optional<DType> dtype) {
   const Learned learned(run);
   const Settings& settings = run.state.settings;
+  if (!settings.vision.empty()) return write_own(run, learned, path, dtype.value_or(DType::f32));
   const auto model = open_pretrained(settings.model);
   if (const ChecksumText found = model->weights.load({}); view(found) != run.state.base_checksum)
     fail_input("--model {}: its weights are not those this run began with (checksum {}, expected {})",

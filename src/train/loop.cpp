@@ -42,6 +42,9 @@ Loop::Loop(const Parts& parts)
       settings_(run_.settings()),
       generator_(runtime_, run_.corpus->tokenizer(), settings_.sample_length + 256),
       pictures_(runtime_, *run_.corpus, settings_.loaders),
+      // One rank asks; all ranks have the same parameters.
+      picture_samples_(runtime_, *run_.corpus, pictures_, run_.team.first() ? settings_.image_samples : 0,
+                       settings_.sample_length),
       scratch_(run_.corpus->samples() ? size_t(settings_.context) : 0),
       received_(run_.team.alone() || !run_.team.first()
                     ? 0
@@ -86,6 +89,7 @@ bool Loop::attend() {
 // count begins. Reads parameters only; leaves no trace in the run.
 void Loop::rehearse() {
   generator_.generate(run_.prompt, 1, {}, interrupt());
+  for (size_t i = 0; i < picture_samples_.size(); ++i) picture_samples_.ask(i, interrupt());
   EvaluationPass(Evaluation::subset(*run_.corpus, settings_.context, 1), scratch_, run_.team, received_,
                  &pictures_)
       .advance(runtime_, interrupt());
@@ -145,7 +149,38 @@ std::optional<ValidationLoss> Loop::measure(const Evaluation& windows) {
   return pass.result();
 }
 
+// What the model says about one of the pictures; begins anew where the guard took the cached keys and values away, nothing where the run
+// is to be left.
+std::optional<std::string_view> Loop::ask(size_t picture) {
+  for (;;) {
+    std::optional<std::string_view> said;
+    if (run_.team.first()) said = picture_samples_.ask(picture, interrupt());
+    if (run_.team.any(said.has_value())) return said.value_or("");
+    if (!attend()) return std::nullopt;
+  }
+}
+
+bool Loop::ask_about_pictures() {
+  uint64_t count = picture_samples_.size();
+  run_.team.share(&count, sizeof count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto said = ask(i);
+    if (!said) return false;
+    parts_.tell.answered(done_, i, *said);
+  }
+  return true;
+}
+
 bool Loop::sample() {
+  // Of a model that looks at pictures, one picture after another.
+  uint64_t pictures = picture_samples_.size();
+  run_.team.share(&pictures, sizeof pictures);
+  if (pictures > 0) {
+    const size_t next = size_t(done_ / uint64_t(settings_.sample_every)) % pictures;
+    const auto said = ask(next);
+    if (said && run_.team.first()) parts_.tell.sampled(done_, picture_samples_.line(next, *said));
+    return said.has_value();
+  }
   const SamplingOptions options{.temperature = 0.8, .seed = settings_.seed + done_};
   for (;;) {
     // What the guard does takes the cached keys and values away: the sample begins anew, with the same result.
@@ -156,6 +191,14 @@ bool Loop::sample() {
     if (run_.team.any(text.has_value())) return true;
     if (!attend()) return false;
   }
+}
+
+// Whether the evaluations since the best one are as many as are waited for. A function of what checkpoints keep, so a resumed
+// run knows.
+bool Loop::out_of_patience() const {
+  const uint64_t best = parts_.checkpoints.best_step();
+  return settings_.patience > 0 && best > 0 &&
+         done_ - best >= uint64_t(settings_.patience) * uint64_t(settings_.eval_every);
 }
 
 // Whether parameters are still numbers, as far as they were looked at.
@@ -174,6 +217,7 @@ bool Loop::after_step(double loss) {
     if (measured) {
       figures_.last_validation = measured->loss;
       tell.evaluated({done_, parts_.clock.now(), *measured});
+      ask_about_pictures();
     }
   }
   const uint64_t resident = memory_.resident(), planned = runtime_.plan().total;
@@ -198,7 +242,8 @@ bool Loop::after_step(double loss) {
     sample();
     tell.phase("train");
   }
-  return !due(settings_.checkpoint_every) || parts_.checkpoints.save(done_);
+  const bool best = settings_.patience > 0 && parts_.checkpoints.best_step() == done_;
+  return !(best || due(settings_.checkpoint_every)) || parts_.checkpoints.save(done_);
 }
 
 Loop::End Loop::run() {
@@ -209,7 +254,7 @@ Loop::End Loop::run() {
   const uint64_t first = done_, last = uint64_t(settings_.iterations);
   // Of a short run, memory is compared with what it was half-way.
   const uint64_t warm = std::min(first + warm_iterations, std::max(first + 1, (first + last) / 2));
-  while (done_ < last) {
+  while (done_ < last && !out_of_patience()) {
     const auto step_began = Clock::now();
     const std::optional<double> loss = step();
     if (!loss) {
@@ -224,7 +269,16 @@ Loop::End Loop::run() {
     if (done_ == warm) figures_.rss_after_warmup = memory_.resident();
     if (done_ == first + warm_iterations) allocations_before_ = allocations();
   }
-  return parts_.checkpoints.save(done_) ? close(End::finished) : diverge(lost);
+  if (!parts_.checkpoints.save(done_)) return diverge(lost);
+  close(End::finished);
+  if (done_ < last) {
+    const std::string why = fmt::format(
+        "Stopped early at iteration {}: {} evaluations without a lower validation loss than at iteration {}",
+        done_, settings_.patience, parts_.checkpoints.best_step());
+    parts_.tell.event("early-stop", why);
+    parts_.tell.note(why);
+  }
+  return End::finished;
 }
 
 // Saves and ends before everything is done.

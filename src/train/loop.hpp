@@ -12,6 +12,7 @@
 #include "train/checkpoints.hpp"
 #include "train/generate.hpp"
 #include "train/guarded.hpp"
+#include "train/picture_samples.hpp"
 #include "train/prepare.hpp"
 #include "train/record_observer.hpp"
 
@@ -65,6 +66,7 @@ class Loop {
   };
   const Figures& figures() const { return figures_; }
   const PictureFeed& pictures() const { return pictures_; }
+  const PictureSamples& picture_samples() const { return picture_samples_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -72,10 +74,13 @@ class Loop {
   std::optional<double> step();
   bool after_step(double loss);
   bool sample();
+  bool ask_about_pictures();
+  std::optional<std::string_view> ask(size_t picture);
   bool asked(bool step_begins);
   bool others_leave(bool leaving);
   Interrupt interrupt();
   bool attend();
+  bool out_of_patience() const;
   End diverge(std::string_view what);
   End leave(End end);
   End close(End end);
@@ -86,6 +91,7 @@ class Loop {
   const Settings& settings_;
   Generator generator_;
   PictureFeed pictures_;
+  PictureSamples picture_samples_;
   std::vector<float> scratch_;   // for losses by provenance
   std::vector<float> received_;  // of rank 0: losses of another rank
   bool met_ = false;             // the ranks have agreed about this step

@@ -1,6 +1,8 @@
 #include "train/model_spec.hpp"
 
 #include "model/families.hpp"
+#include "model/idefics3.hpp"
+#include "train/own_vision.hpp"
 
 namespace plimsoll {
 namespace {
@@ -29,7 +31,18 @@ Tuning tuning(const Settings& s, bool stream) {
 }
 
 ModelSpec model_spec(const Settings& s, int vocab, bool stream) {
-  if (!s.model.empty()) return adapted(*open_pretrained(s.model), tuning(s, stream));
+  if (!s.model.empty()) {
+    const auto model = open_pretrained(s.model);
+    ModelSpec spec = adapted(*model, tuning(s, stream));
+    if (s.lora_dropout > 0 && spec.lora)
+      for (const std::string& module : adaptable_modules(*model))
+        if (vision_part(module) == "tower" && spec.lora->targets(module))
+          fail_input(
+              "lora_dropout: adapters in the tower have none; leave it out, or leave the tower out of "
+              "--lora-targets");
+    return spec;
+  }
+  if (!s.vision.empty()) return own_vision_spec(s, vocab);
   return {.layers = s.layers,
           .heads = s.heads,
           .dim = s.dim,
@@ -46,6 +59,7 @@ ModelSpec as_published(const Settings& s, bool stream) {
 }
 
 std::optional<PictureTokens> picture_tokens(const Settings& s) {
+  if (!s.vision.empty()) return own_vision_pictures(s);
   return s.model.empty() ? std::nullopt : open_pretrained(s.model)->config.pictures;
 }
 

@@ -38,6 +38,8 @@ class Observer {
   virtual void step(const StepDone&) {}
   virtual void evaluated(const Evaluated&) {}
   virtual void sampled(uint64_t /*iteration*/, std::string_view /*text*/) {}
+  // What the model said about a picture of those it is asked about at every evaluation.
+  virtual void answered(uint64_t /*iteration*/, size_t /*picture*/, std::string_view /*text*/) {}
   // A checkpoint of this iteration is handed over to be written.
   virtual void saved(uint64_t /*iteration*/) {}
   // Something to remember: a kind ("guard", "checkpoint", …) and one line.
@@ -63,6 +65,9 @@ class Observers final : public Observer {
   }
   void sampled(uint64_t iteration, std::string_view text) override {
     for (Observer* o : all_) o->sampled(iteration, text);
+  }
+  void answered(uint64_t iteration, size_t picture, std::string_view text) override {
+    for (Observer* o : all_) o->answered(iteration, picture, text);
   }
   void saved(uint64_t iteration) override {
     for (Observer* o : all_) o->saved(iteration);

@@ -27,6 +27,15 @@ class PictureFeed {
   // For the list of one window's logits.
   void show_window(uint64_t window);
 
+  // Calls `use` with the tiles of a picture.
+  template <typename Use>
+  void with_tiles(uint32_t picture, Use use) {
+    loader_->drain();
+    loader_->request(picture);
+    use(loader_->await());
+    loader_->release();
+  }
+
   // Tiles looked at, and those that were needed and kept already.
   uint64_t looked() const { return looked_; }
   uint64_t kept() const { return kept_; }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "train/describe.hpp"
 #include "train/settings_json.hpp"
 #include "verdict/judgement.hpp"
@@ -40,6 +41,19 @@ void RecordObserver::step(const StepDone& step) {
 
 void RecordObserver::evaluated(const Evaluated& e) {
   record_.evaluation({.step = int64_t(e.iteration), .time = e.time, .loss = e.loss.loss, .floor = floor_});
+}
+
+void RecordObserver::pictures(const PictureSamples& samples) {
+  record_.clear_pictures();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const PictureSamples::Sample& sample = samples[i];
+    record_.picture({int64_t(i), sample.name, sample.question, sample.answer, to_base64(sample.thumbnail)});
+  }
+  record_.commit();
+}
+
+void RecordObserver::answered(uint64_t iteration, size_t picture, std::string_view text) {
+  record_.answer({int64_t(iteration), int64_t(picture), text});
 }
 
 void RecordObserver::event(std::string_view kind, std::string_view text) {

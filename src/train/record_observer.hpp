@@ -3,6 +3,7 @@
 #include "platform/clock.hpp"
 #include "record/run_record.hpp"
 #include "train/observer.hpp"
+#include "train/picture_samples.hpp"
 #include "train/prepare.hpp"
 #include "train/rank_figures.hpp"
 #include "train/step_rows.hpp"
@@ -19,12 +20,14 @@ class RecordObserver final : public Observer {
   // Seconds since the run began, the parts before a resume included.
   double now() const { return record_.now(); }
   void verdict(const verdict::Verdict& verdict);
+  void pictures(const PictureSamples& samples);
   // What each rank holds, as far as it is known.
   void ranks(const std::vector<RankFigures>& figures);
 
   void phase(std::string_view name) override { record_.phase(name); }
   void step(const StepDone& step) override;
   void evaluated(const Evaluated& evaluated) override;
+  void answered(uint64_t iteration, size_t picture, std::string_view text) override;
   void event(std::string_view kind, std::string_view text) override;
 
  private:

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "data/byte_text.hpp"
 #include "data/packed_corpus.hpp"
 #include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
@@ -36,7 +37,12 @@ fs::path fresh_folder(const Settings& settings) {
 
 // A state on disk has only the checksum of a published model's tokenizer.
 void read_tokenizer(RunState& state) {
-  state.tokenizer.read_from(state.settings.model, state.settings.chat_template);
+  if (state.settings.vision.empty())
+    state.tokenizer.read_from(state.settings.model, state.settings.chat_template);
+  else if (const Tokenizer own = Tokenizer::of_text(byte_model_text()); own == state.tokenizer)
+    state.tokenizer = own;
+  else
+    fail_input("this run was begun with another tokenizer of --vision; this version cannot read its text");
 }
 
 }  // namespace
@@ -101,9 +107,12 @@ namespace {
 
 // As the published model reads.
 std::unique_ptr<Corpus> open_with_model(const Settings& s, const Tokenizer* tokenizer,
-                                        bool all_for_validation, const ReadingProgress& reading) {
-  if (s.data.empty()) fail_input("--model goes with --data FILE");
-  Tokenizer own = tokenizer ? *tokenizer : Tokenizer::of_model(s.model, s.chat_template);
+                                        bool all_for_validation, const ReadingProgress& reading,
+                                        bool blank_images) {
+  if (s.data.empty()) fail_input("--{} goes with --data FILE", s.vision.empty() ? "model" : "vision");
+  Tokenizer own = tokenizer          ? *tokenizer
+                  : s.vision.empty() ? Tokenizer::of_model(s.model, s.chat_template)
+                                     : Tokenizer::of_text(byte_model_text());
   if (!s.has_labels())
     return std::make_unique<TokenCorpus>(s.data, std::move(own), all_for_validation ? 0.0 : 0.9, reading);
   const SelectiveLoss selective{parse_structure(s.selective_loss), split_names(s.selective_keys)};
@@ -111,7 +120,9 @@ std::unique_ptr<Corpus> open_with_model(const Settings& s, const Tokenizer* toke
   if (const auto pictures = picture_tokens(s))
     rows.pictures =
         PictureOptions{*pictures, s.images.empty() ? fs::path(s.data).parent_path() : fs::path(s.images),
-                       parse_bytes(s.image_buffer)};
+                       parse_bytes(s.image_buffer), blank_images};
+  else if (blank_images)
+    fail_input("--blank-images: this model looks at no pictures");
   return std::make_unique<PackedCorpus>(
       s.data, std::move(own), PackedOptions{rows, uint64_t(s.selective_from_epoch), all_for_validation},
       reading);
@@ -120,8 +131,11 @@ std::unique_ptr<Corpus> open_with_model(const Settings& s, const Tokenizer* toke
 }  // namespace
 
 std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer,
-                                    bool all_for_validation, const ReadingProgress& reading) {
-  if (settings.tokenizer == "model") return open_with_model(settings, tokenizer, all_for_validation, reading);
+                                    bool all_for_validation, const ReadingProgress& reading,
+                                    bool blank_images) {
+  if (settings.tokenizer == "model")
+    return open_with_model(settings, tokenizer, all_for_validation, reading, blank_images);
+  if (blank_images) fail_input("--blank-images: this model looks at no pictures");
   std::error_code ignored;
   const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
@@ -151,6 +165,8 @@ void bind_data(Start& start, const Corpus& corpus) {
   }
   state.tokenizer = corpus.tokenizer();
   state.fingerprint = corpus.fingerprint();
+  if (state.settings.window_tiles == 0 && corpus.packed())
+    state.settings.window_tiles = int(corpus.packed()->most_tiles());
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
   if (state.vocab < corpus.vocabulary())
     fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, corpus.vocabulary(),

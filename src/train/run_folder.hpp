@@ -28,9 +28,11 @@ struct Start {
 // everything that makes the run impossible.
 Start find_start(const SettingsSources& sources);
 
-// The corpus the settings name; with `tokenizer`, read as that model reads. `all_for_validation` holds for files alone.
+// The corpus the settings name; with `tokenizer`, read as that model reads. `all_for_validation` holds for files alone;
+// with `blank_images` every picture is white.
 std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* tokenizer = nullptr,
-                                    bool all_for_validation = false, const ReadingProgress& reading = {});
+                                    bool all_for_validation = false, const ReadingProgress& reading = {},
+                                    bool blank_images = false);
 
 // Settles what depends on the data: tokenizer, vocabulary, fingerprint. InputError where a resumed run's data or
 // settings do not agree with what was saved.

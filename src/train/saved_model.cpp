@@ -26,6 +26,8 @@ ProgramOptions without_training(const SavedModel& saved, const LoadOptions& opti
   o.logits = options.logits;
   o.generate = options.generate;
   o.evaluate_batch = options.evaluate_batch;
+  o.tiles = std::max(o.tiles, options.tiles);
+  o.picture_cache = std::max(o.picture_cache, o.tiles * std::max<int64_t>(1, o.evaluate_batch));
   return o;
 }
 

@@ -23,6 +23,7 @@ std::string dividing_heads(int dim, int heads) {
 
 void check_parts(const Settings& s) {
   if (s.train_parts.empty()) return;
+  if (s.model.empty()) fail_input("train: it goes with the folder of a published model; give --model DIR");
   bool adapters = false;
   for (const std::string& part : trained_parts(s.train_parts)) {
     if (part != "lora" && part != "connector" && part != "tower" && part != "text")
@@ -50,9 +51,21 @@ void check_tuning(const Settings& s) {
     fail_input("lora_targets: it is empty; give names such as q_proj,v_proj, or all");
 }
 
+void check_vision(const Settings& s) {
+  vision_defaults(s.vision);
+  if (!s.model.empty()) fail_input("vision: it begins from nothing; give either --vision or --model");
+  if (s.tokenizer != "model")
+    fail_input("tokenizer: --vision has its own, a token a byte and those of pictures; leave it out");
+  if (s.head_bias) fail_input("head_bias: the head of --vision has none; leave it out");
+  if (s.dropout > 0) fail_input("dropout: --vision has none; leave it out");
+  if (!s.data.empty() && !s.data.ends_with(".jsonl"))
+    fail_input("data: --vision learns from rows with pictures; give --data FILE.jsonl");
+}
+
 }  // namespace
 
 std::string Settings::model_name() const {
+  if (!vision.empty()) return "vision-" + vision;
   if (model.empty()) return preset;
   const std::filesystem::path whole = std::filesystem::absolute(model).lexically_normal();
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
@@ -73,12 +86,18 @@ void validate(const Settings& s) {
                s.positions, s.context, s.context);
   if (s.min_lr > s.lr)
     fail_input("min_lr: {:g} is above lr {:g}; give --min-lr {:g} or less", s.min_lr, s.lr, s.lr);
+  if (s.patience > 0 && s.eval_every == 0)
+    fail_input("patience: it counts evaluations along the way; give --eval-every");
+  if ((s.tower_lr > 0 || s.connector_lr > 0) && s.lr == 0)
+    fail_input("{}: it is reached in the proportion in which --lr is, which is 0; give --lr",
+               s.tower_lr > 0 ? "tower_lr" : "connector_lr");
   if (int64_t{s.batch} * s.context > INT32_MAX)
     fail_input(
         "batch: {} windows of {} tokens are too many at once; give a smaller --batch and more --accumulate",
         s.batch, s.context);
-  if (s.tokenizer == "model" && s.model.empty())
+  if (s.tokenizer == "model" && s.model.empty() && s.vision.empty())
     fail_input("tokenizer: it is a published model's; give --model DIR");
+  if (!s.vision.empty()) check_vision(s);
   if (s.has_labels() && s.distrust_lambda > 0)
     fail_input("distrust_lambda: rows for fine-tuning have no provenance; leave it out");
   if (!s.has_labels() && s.selective_loss != "off")

@@ -23,6 +23,10 @@ struct Settings {
   bool tied = false, head_bias = true;
   double dropout = 0;
 
+  // A vision-language model that begins from nothing, by its name; the sizes above are those of its language model.
+  std::string vision;
+  int window_tiles = 0;  // tiles of pictures in one window, at most; 0: as many as the data has
+
   // Fine-tuning: the folder of a published model, from which the sizes above then come. All of it is trained unless
   // adapters or blocks are asked for.
   std::string model;
@@ -35,7 +39,9 @@ struct Settings {
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
   double lr = 1e-3, min_lr = 0;
+  double tower_lr = 0, connector_lr = 0;  // of parts of a vision-language model; 0: lr
   int warmup = 100;
+  int patience = 0;  // evaluations without improvement; 0: any number
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01, clip = 1.0;  // clip 0: none
   std::string optimizer = "adamw";  // or with moments in 8 bits
   uint64_t seed = 1;
@@ -74,6 +80,7 @@ struct Settings {
 
   // What happens along the way; 0 switches the event off.
   int log_every = 100, eval_every = 500, eval_batches = 20, sample_every = 500, sample_length = 100;
+  int image_samples = 0;  // pictures the model is asked about at every evaluation
   std::string prompt;
   int checkpoint_every = 1000, keep = 3;
   std::string out;  // empty: runs/PRESET, numbered where that is taken
@@ -89,7 +96,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
   // Whether the data is rows of which some tokens are learned.
   bool has_labels() const { return tokenizer == "model" && data.ends_with(".jsonl"); }
-  // What the model is called: its preset's name, or that of the folder it comes from.
+  // What the model is called: its preset's name, vision-NAME, or that of the folder it comes from.
   std::string model_name() const;
 };
 
@@ -108,6 +115,8 @@ Settings preset(std::string_view name);
 
 // The settings a run on a published model begins with; `adapters`: only those are trained.
 Settings fine_tuning_defaults(bool adapters);
+// Those of a vision-language model that begins from nothing. InputError names the known ones.
+Settings vision_defaults(std::string_view name);
 // Takes the sizes from the folder in `model`. InputError where it is not a model this program can compute.
 void take_sizes_of_model(Settings& settings);
 

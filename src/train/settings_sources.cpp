@@ -86,6 +86,13 @@ Resolved trace(const SettingsSources& sources, const Settings* saved) {
     const auto rank = given.find("lora_rank");
     run.settings = fine_tuning_defaults(rank != given.end() && rank->second.text != "0");
   }
+  if (const auto vision = given.find("vision"); vision != given.end() && !vision->second.text.empty()) {
+    for (const char* name : {"preset", "model"})
+      if (const auto said = given.find(name); said != given.end())
+        fail_input("{}: it does not go with --vision, which begins a model of its own from nothing",
+                   said->second.where);
+    run.settings = vision_defaults(vision->second.text);
+  }
   if (saved) {
     run.settings = *saved;
     run.settings.resume.clear();  // what an earlier part of the run continued says nothing about this one

@@ -29,6 +29,13 @@ const Setting table[] = {
     {"Model", "dropout", &Settings::dropout, "X", "fraction of activations dropped during training", 0, 1,
      agree, below},
 
+    {"Model", "vision", &Settings::vision, "tiny",
+     "begin a small vision-language model from nothing: a tower, a connector and a language model of the "
+     "sizes above",
+     0, 0, agree},
+    {"Model", "window_tiles", &Settings::window_tiles, "N",
+     "most tiles of pictures in one window; 0: taken from the data", 0, 65536, agree},
+
     {"Fine-tuning", "model", &Settings::model, "DIR",
      "folder of a Hugging Face model to start from (config.json, *.safetensors): GPT-2, Llama, Qwen2, Qwen3 "
      "or SmolVLM (Idefics3)",
@@ -40,8 +47,9 @@ const Setting table[] = {
     {"Fine-tuning", "lora_dropout", &Settings::lora_dropout, "X",
      "fraction of an adapter's input dropped during training", 0, 1, agree, below},
     {"Fine-tuning", "lora_targets", &Settings::lora_targets, "NAMES",
-     "matrices with an adapter: all, names such as q_proj,v_proj, or a regular expression of whole module "
-     "names",
+     "matrices with an adapter: all, names such as q_proj,v_proj, in a vision tower tower.all or "
+     "tower.q_proj, or a regular "
+     "expression of whole module names",
      0, 0, agree},
     {"Fine-tuning", "train_last", &Settings::train_last, "N",
      "train only the last N blocks and the final norm; 0: not so", 0, 1024, agree},
@@ -60,7 +68,16 @@ const Setting table[] = {
     {"Training", "min_lr", &Settings::min_lr, "X",
      "learning rate at the end of the cosine schedule (default: lr / 10 if only lr is given)", 0, 1000,
      agree},
+    {"Training", "tower_lr", &Settings::tower_lr, "X",
+     "maximum learning rate of a vision tower, its adapters included; 0: lr", 0, 1000, agree},
+    {"Training", "connector_lr", &Settings::connector_lr, "X",
+     "maximum learning rate of the connector between tower and language model; 0: lr", 0, 1000, agree},
     {"Training", "warmup", &Settings::warmup, "N", "number of linear warm-up steps", 0, a_billion, agree},
+    {"Training", "patience", &Settings::patience, "N",
+     "stop after so many evaluations without a lower validation loss, and save each that is the lowest so "
+     "far; 0: train to the "
+     "last iteration",
+     0, a_billion, change},
     {"Training", "optimizer", &Settings::optimizer, "adamw|adamw_8bit",
      "adamw_8bit keeps the moments in 8 bits, with a scale for every 256 elements, in about 2 bytes per "
      "trained parameter "
@@ -159,6 +176,9 @@ const Setting table[] = {
      a_billion, change},
     {"Along the way", "sample_length", &Settings::sample_length, "N", "tokens per sample", 1, a_billion,
      change},
+    {"Along the way", "image_samples", &Settings::image_samples, "N",
+     "pictures of the validation part the model is asked about at every evaluation, for the report; 0: none",
+     0, 16, change},
     {"Along the way", "prompt", &Settings::prompt, "TEXT", "text that samples begin with", 0, 0, change},
     {"Along the way", "checkpoint_every", &Settings::checkpoint_every, "N",
      "steps between checkpoints; 0: only at the end", 0, a_billion, change},

@@ -118,6 +118,7 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
   for (const std::string& line : describe_ranks(run, figures)) tell.note(line);
   if (record) record->ranks(figures);
   Loop loop({run, tell, checkpoints, clock, stop, floor, guard ? &*guard : nullptr});
+  if (record && loop.picture_samples().size()) record->pictures(loop.picture_samples());
   const Loop::End end = loop.run();
   TrainResult result = sum_up(run, loop);
   result.end = end;

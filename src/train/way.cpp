@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "model/families.hpp"
+#include "model/idefics3.hpp"
 #include "platform/machine.hpp"
 #include "train/model_spec.hpp"
 
@@ -117,14 +118,28 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.weighted = s.distrust_lambda > 0;
   o.packed = s.has_labels();
   if (const auto pictures = picture_tokens(s)) {
-    // No window can hold more tiles: each has its rows, and something around them.
-    o.tiles = s.context / (pictures->rows + 2);
+    // Where the data is not known yet: no window can hold more, as each has its rows and something around them.
+    o.tiles = s.window_tiles > 0 ? s.window_tiles : s.context / (pictures->rows + 2);
     o.picture_buffers = std::max(1, s.loaders) * int64_t(parse_bytes(s.image_buffer));
     o.picture_cache = o.tiles * s.batch * s.accumulate;
     if (!s.image_cache.empty()) o.picture_cache_bytes = parse_bytes(s.image_cache);
   }
-  o.adamw = {static_cast<float>(s.beta1), static_cast<float>(s.beta2), static_cast<float>(s.epsilon),
-             static_cast<float>(s.weight_decay), s.optimizer == "adamw_8bit"};
+  o.adamw = {static_cast<float>(s.beta1),
+             static_cast<float>(s.beta2),
+             static_cast<float>(s.epsilon),
+             static_cast<float>(s.weight_decay),
+             1,
+             s.optimizer == "adamw_8bit"};
+  if (s.tower_lr > 0 || s.connector_lr > 0) {
+    if (!picture_tokens(s))
+      fail_input("{}: this model has no such part; it goes with a vision-language model",
+                 s.tower_lr > 0 ? "tower_lr" : "connector_lr");
+    const auto factor = [&](double own) { return own > 0 ? own / s.lr : 1.; };
+    o.rate = [tower = factor(s.tower_lr), connector = factor(s.connector_lr)](std::string_view name) {
+      const std::string_view part = vision_part(name);
+      return part == "tower" ? tower : part == "connector" ? connector : 1.;
+    };
+  }
   o.clip = static_cast<float>(s.clip);
   o.early_updates = updates_early(o.model);
   o.evaluate_batch = o.batch;

@@ -15,6 +15,9 @@ namespace {
 constexpr double low_quantiles[] = {.08, .25, .5};
 constexpr double clearly_less = .7;
 constexpr size_t least_buckets_per_point = 3;
+constexpr size_t longest_dip = 3;      // points
+constexpr double far_below_noise = 6;  // of the usual bend from a point to the next
+constexpr double comes_back = .6;      // the fall and the rise after it, the lesser as a share of the greater
 
 // The buckets' lows on an even grid of times, gaps filled by the neighbour before.
 std::vector<double> even_grid(std::span<const Bucket> buckets, size_t size) {
@@ -47,6 +50,27 @@ void keep_fast_part(std::vector<double>& grid, size_t window) {
   const double low = sorted[sorted.size() / 20], high = sorted[sorted.size() - 1 - sorted.size() / 20];
   for (double& x : fast) x = std::clamp(x, low, high);
   grid = std::move(fast);
+}
+
+// Memory given back and taken again at once (workers made anew, a buffer of a validation) says nothing of a floor that is then where
+// it was: what falls far beyond the noise for a few points and comes back is taken for the lower of its two sides.
+void fill_dips(std::vector<FloorPoint>& points) {
+  if (points.size() < 4 * longest_dip) return;
+  std::vector<double> bends;
+  for (size_t i = 1; i + 1 < points.size(); ++i)
+    bends.push_back(std::abs(points[i].bytes - (points[i - 1].bytes + points[i + 1].bytes) / 2));
+  const double least = far_below_noise * median(bends);
+  for (size_t i = 1; i + 1 < points.size(); ++i)
+    for (size_t end = std::min(i + longest_dip, points.size() - 1); end > i; --end) {
+      double bottom = points[i].bytes, top = points[i].bytes;
+      for (size_t j = i; j < end; ++j)
+        bottom = std::min(bottom, points[j].bytes), top = std::max(top, points[j].bytes);
+      const double down = points[i - 1].bytes - bottom, up = points[end].bytes - bottom,
+                   side = std::min(points[i - 1].bytes, points[end].bytes);
+      if (side - top <= least || std::min(down, up) < comes_back * std::max(down, up)) continue;
+      for (; i < end; ++i) points[i].bytes = side;
+      break;
+    }
 }
 
 // How far points lie from the median of their neighbourhood, typically.
@@ -117,6 +141,7 @@ std::vector<FloorPoint> floor_points(std::span<const Bucket> buckets, double per
       std::nth_element(lows.begin(), nth, lows.end());
       points.push_back({time / double(lows.size()), *nth});
     }
+    fill_dips(points);
     const double roughness = roughness_of(points);
     if (best.empty() || roughness < clearly_less * best_roughness) best = points, best_roughness = roughness;
   }

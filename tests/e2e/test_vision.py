@@ -118,9 +118,10 @@ def gradient_ours(out, step):
     return {name: (now[name] - .9 * before[name]) / .1 for name in now}
 
 
-def train_theirs(model, samples):
+def train_theirs(model, samples, rate):
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    optimizer = torch.optim.AdamW(trained.values(), lr=LR, betas=(.9, .999), eps=1e-8, weight_decay=0)
+    groups = [{"params": [p], "lr": rate(name)} for name, p in trained.items()]
+    optimizer = torch.optim.AdamW(groups, lr=LR, betas=(.9, .999), eps=1e-8, weight_decay=0)
     losses, gradients = [], {}
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -132,8 +133,8 @@ def train_theirs(model, samples):
     return losses, gradients
 
 
-def compare_training(what, folder, out, ours, model, samples):
-    losses, gradients = train_theirs(model, samples)
+def compare_training(what, folder, out, ours, model, samples, rate=lambda name: LR):
+    losses, gradients = train_theirs(model, samples, rate)
     expect(f"{what}: {STEPS} losses", max(abs(a / b - 1) for a, b in zip(ours, losses, strict=True)), 1e-4)
     for step in (1, 3):
         mine = gradient_ours(folder / out, step)
@@ -192,6 +193,29 @@ def main():
         run(folder, "export", "lora", "--peft", "adapter")
         compare_logits(folder, "our adapter in peft", ("lora",), samples[:3],
                        peft.PeftModel.from_pretrained(theirs(folder / "split"), folder / "adapter").eval())
+
+        # Adapters in the tower too, with learning rates by part.
+        inside = (*adapters, "--lora-targets", "q_proj,down_proj,tower.q_proj,tower.out_proj,tower.fc1", "--train", "connector,lora")
+        run(folder, "train", "--model", "split", "--data", "rows.jsonl", "--images", "pictures", "--context", CONTEXT, "--lr", 0, "--min-lr", 0,
+            "--iterations", 1, "--out", "start-tower", "--eval-every", 0, "--sample-every", 0, *inside[:-2])
+        run(folder, "export", "start-tower", "--peft", "tower-adapter")
+        rates = {"vision_model": 2e-4, "connector": 3e-3}
+        tower = train(folder, "tower", *inside, "--tower-lr", rates["vision_model"], "--connector-lr", rates["connector"])
+        model = peft.PeftModel.from_pretrained(theirs(folder / "split"), folder / "tower-adapter", is_trainable=True).train()
+        for name, parameter in model.named_parameters():
+            if "connector" in name:
+                parameter.requires_grad_(True)
+        compare_training("connector and adapters of tower and language model", folder, "tower", tower, model, chosen,
+                         lambda name: next((r for part, r in rates.items() if part in name), LR))
+        run(folder, "export", "tower", "--merged", "tower-merged", "--dtype", "f32")
+        compare_logits(folder, "adapters of the tower, merged", ("tower",), samples[:2], theirs(folder / "tower-merged"))
+        train(folder, "tower-only", *adapters, "--lora-targets", ".*vision_model.*\\.(q_proj|fc2)")
+        run(folder, "export", "tower-only", "--peft", "tower-only-adapter")
+        compare_logits(folder, "our adapter of the tower in peft", ("tower-only",), samples[:2],
+                       peft.PeftModel.from_pretrained(theirs(folder / "split"), folder / "tower-only-adapter").eval())
+        refused = run(folder, "train", "--model", "split", "--data", "rows.jsonl", "--images", "pictures", "--context", CONTEXT, *inside,
+                      "--lora-dropout", .1, "--out", "never", expect=2)
+        assert "tower" in refused.err and refused.err.count("\n") == 1, refused
 
         # Neither loaders nor the cache change a bit.
         wanted = load_file(folder / "lora" / f"step-{STEPS:06}" / "model.safetensors")

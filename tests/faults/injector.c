@@ -1,9 +1,12 @@
-// Preloaded into the program by tests: lets the Nth allocation or the Nth file operation fail, and records the order of
+// Preloaded into the program by tests: lets the Nth allocation or the Nth file operation fail or end the process, and records the order of
 // writes, renames and syncs.
 //
 //   PLIMSOLL_FAULT="memory 17"          the 17th malloc, calloc, realloc or memalign returns null
 //   PLIMSOLL_FAULT="files 5"            the 5th operation on a file below PLIMSOLL_FAULT_UNDER fails
+//   PLIMSOLL_FAULT="messages 9 kill"    the process is killed when it is about to send its 9th message by MPI
 //   PLIMSOLL_FAULT="memory 17 always"   so does every later one
+//   PLIMSOLL_FAULT="files 5 kill"       instead of failing, the operation kills the process; "stop" stops it
+//   PLIMSOLL_FAULT_RANK=1               in a parallel job, of this rank only
 //   PLIMSOLL_FAULT_COUNT=FILE           the numbers of both kinds, written at the end
 //   PLIMSOLL_FAULT_LOG=FILE             every operation that changes something, with what was written
 //
@@ -13,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,9 +27,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static atomic_long memory_calls, file_calls;
-static long memory_fails, file_fails;  // 0: none
-static int always, counting;
+static atomic_long memory_calls, file_calls, message_calls;
+static long memory_fails, file_fails, message_fails;  // 0: none
+static int always, counting, strikes;
 static char under[1024];
 static size_t under_size;
 static int count_file = -1, log_file = -1;
@@ -33,7 +37,9 @@ static atomic_flag log_lock = ATOMIC_FLAG_INIT;
 
 static int fails(atomic_long* calls, long wanted) {
   const long number = atomic_fetch_add(calls, 1) + 1;
-  return wanted > 0 && (always ? number >= wanted : number == wanted);
+  const int failing = wanted > 0 && (always ? number >= wanted : number == wanted);
+  if (failing && strikes) raise(strikes);
+  return failing && !strikes;
 }
 
 // Kept out of our own hands: a number above those the program uses, gone after exec.
@@ -46,19 +52,27 @@ static int own_file(const char* variable) {
   return high;
 }
 
+static int this_rank(void) {
+  const char *wanted = getenv("PLIMSOLL_FAULT_RANK"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank) rank = getenv("PMI_RANK");
+  return !wanted || (rank && !strcmp(rank, wanted));
+}
+
 __attribute__((constructor)) static void begin(void) {
   const char *fault = getenv("PLIMSOLL_FAULT"), *folder = getenv("PLIMSOLL_FAULT_UNDER");
   char kind[16] = "", how[16] = "";
   long number = 0;
-  if (fault) sscanf(fault, "%15s %ld %15s", kind, &number, how);
+  if (fault && this_rank()) sscanf(fault, "%15s %ld %15s", kind, &number, how);
   if (!strcmp(kind, "memory")) memory_fails = number;
   if (!strcmp(kind, "files")) file_fails = number;
+  if (!strcmp(kind, "messages")) message_fails = number;
   always = !strcmp(how, "always");
+  strikes = !strcmp(how, "kill") ? SIGKILL : !strcmp(how, "stop") ? SIGSTOP : 0;
   if (folder) under_size = (size_t)snprintf(under, sizeof under, "%s", folder);
   count_file = own_file("PLIMSOLL_FAULT_COUNT");
   log_file = own_file("PLIMSOLL_FAULT_LOG");
   unsetenv("LD_PRELOAD"), unsetenv("PLIMSOLL_FAULT"), unsetenv("PLIMSOLL_FAULT_UNDER");
-  unsetenv("PLIMSOLL_FAULT_COUNT"), unsetenv("PLIMSOLL_FAULT_LOG");
+  unsetenv("PLIMSOLL_FAULT_COUNT"), unsetenv("PLIMSOLL_FAULT_LOG"), unsetenv("PLIMSOLL_FAULT_RANK");
   counting = 1;
 }
 
@@ -285,3 +299,12 @@ int mkdirat(int folder, const char* name, mode_t mode) {
   return code;
 }
 int mkdir(const char* path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode); }
+
+// ---- messages: seven arguments, whose types differ between MPI libraries
+
+int MPI_Isend(long data, long count, long type, long to, long tag, long group, long request) {
+  static int (*found)(long, long, long, long, long, long, long);
+  if (!found) resolving = 1, *(void**)&found = dlsym(RTLD_NEXT, "MPI_Isend"), resolving = 0;
+  if (counting) fails(&message_calls, message_fails);
+  return found(data, count, type, to, tag, group, request);
+}

@@ -62,7 +62,7 @@ TEST(Tables, EveryColumnComesBackFromItsOwnField) {
     }
     EXPECT_FALSE(select.statement().row());
   });
-  EXPECT_EQ(tables.size(), 15u);
+  EXPECT_EQ(tables.size(), 17u);
 }
 
 // A reader of a run that goes on must see what a reader of the finished run sees.

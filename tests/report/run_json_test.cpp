@@ -167,6 +167,8 @@ RunData hostile(const std::string& text) {
   data.plan = {{text, text, 0, 10, 0, 1}};
   data.plan_roles = {{text, 10}};
   data.sites = {{1, 1, text + "\n" + text, 5, 1, 2, "x" + text}};  // one without a hint shows none
+  data.pictures = {{0, text, text, text, text}};
+  data.answers = {{1, 0, text}};
   verdict::Judgement& judgement = data.judgement.emplace();
   judgement.verdict.sentence = judgement.verdict.explanation = judgement.verdict.spikes.phase = text;
   judgement.culprit = {.name = text, .role = text};
@@ -250,6 +252,32 @@ TEST(Sites, AreWrittenReadAndShown) {
   EXPECT_EQ(run["sites"]["rows"][1][5], "keep less");
   EXPECT_EQ(run["sites"]["rows"][0][5], "");
   EXPECT_TRUE(run["verdict"].is_null());
+}
+
+TEST(Pictures, AreShownWithWhatWasSaidOfThem) {
+  test::Folder folder;
+  const auto path = folder.path / "run.db";
+  {
+    RunRecord record = RunRecord::create(path, {.kind = RunKind::train});
+    record.picture({0, "old.png", "?", "!", "AAAA"});
+    record.clear_pictures();
+    record.picture({0, "a.png", "What colour?", "red", "iVBORw0="});
+    record.picture({1, "b.png", "How many?", "two", "\"><script>"});
+    record.answer({10, 0, "blue"});
+    record.answer({10, 1, "two"});
+    record.answer({20, 0, "red"});
+  }
+  {
+    // What was said after the step a run is resumed from is said again.
+    RunRecord record = RunRecord::resume(path, {.kind = RunKind::train}, 10);
+  }
+  const Json run = Json::parse(run_json(read_run_data(path.string())));
+  ASSERT_EQ(run["pictures"].size(), 2u);
+  EXPECT_EQ(run["pictures"][0]["name"], "a.png");
+  EXPECT_EQ(run["pictures"][0]["thumbnail"], "iVBORw0=");
+  EXPECT_EQ(run["pictures"][0]["said"], Json::parse(R"([{"step": 10, "text": "blue"}])"));
+  EXPECT_EQ(run["pictures"][1]["thumbnail"], "");
+  EXPECT_EQ(run["pictures"][1]["said"][0]["text"], "two");
 }
 
 }  // namespace

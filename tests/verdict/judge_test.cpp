@@ -28,6 +28,10 @@ Series series(const std::function<double(double)>& f, size_t count = 600, double
 }
 
 double spikes(double u) { return std::fmod(u, .08) > .07 ? .7 : 0; }
+// Workers that are made anew: what they hold is given back and taken again.
+double dips(double u) {
+  return (u > .16 && u < .22) || (u > .56 && u < .62) || (u > .79 && u < .85) ? -.12 : 0;
+}
 double sawtooth(double u) { return .15 * std::fmod(u / .03, 1.); }
 
 TEST(Judge, SteadyLeakWithItsRate) {
@@ -41,6 +45,15 @@ TEST(Judge, SteadyLeakWithItsRate) {
   ASSERT_TRUE(v.seconds_to_limit);
   EXPECT_NEAR(*v.seconds_to_limit, 1.4e9 / (.3 * 2e9 / 599), 90);
   EXPECT_NE(v.sentence.find("Leak"), std::string::npos);
+}
+
+TEST(Judge, MemoryGivenBackForAMomentChangesNothing) {
+  const Verdict leak = judge(series([](double u) { return .2 * u + dips(u); }));
+  EXPECT_EQ(leak.kind, Kind::leak) << leak.sentence;
+  EXPECT_NEAR(leak.rate, .2 * 2e9 / 599, .04 * .2 * 2e9 / 599);
+  EXPECT_EQ(judge(series([](double u) { return dips(u); })).kind, Kind::no_leak);
+  EXPECT_NE(judge(series([](double u) { return .2 * std::min(1., u / .5) + dips(u); })).kind, Kind::leak)
+      << "a cache that filled";
 }
 
 TEST(Judge, LeaksOfEveryKind) {

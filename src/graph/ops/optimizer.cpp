@@ -77,7 +77,7 @@ class AdamW final : public Update {
   }
   bool by_elements() const override { return !options_.eight_bit; }
   void apply(const Frame& f, const Piece& piece, float gradient_scale) const override {
-    const double t = static_cast<double>(f.now->step) + 1, lr = f.now->learning_rate;
+    const double t = static_cast<double>(f.now->step) + 1, lr = options_.rate * f.now->learning_rate;
     kernels::AdamW step{
         .count = piece.columns,
         .parameter = f.out(0) + piece.first,

@@ -18,12 +18,12 @@ function headline(run) {
 function runPage(main, run) {
   const card = make('section', {id: 'verdict', 'aria-label': 'Verdict'});
   main.append(card);
-  const sections = [new MemorySection(main), new ProcessSection(main), new TrainingSection(main), new PlanSection(main), new SitesSection(main), new DetailsSection(main)];
+  const sections = [new MemorySection(main), new ProcessSection(main), new TrainingSection(main), new PicturesSection(main), new PlanSection(main), new SitesSection(main), new DetailsSection(main)];
   let said = '';
   const draw = all => {
     const now = JSON.stringify([run.verdict, run.line]);
     if (now !== said) card.replaceChildren(verdictCard(run)), said = now;
-    for (const part of sections) if (all || !(part instanceof PlanSection || part instanceof SitesSection || part instanceof DetailsSection)) part.update(run);
+    for (const part of sections) if (all || !(part instanceof PicturesSection || part instanceof PlanSection || part instanceof SitesSection || part instanceof DetailsSection)) part.update(run);
   };
   headline(run);
   draw(true);
