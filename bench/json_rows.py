@@ -23,17 +23,19 @@ def packages():
             yield fields
 
 
-def row(fields):
+def row(fields, homepage):
     answer = {"package": fields["Package"], "section": fields["Section"].split("/")[-1], "homepage": fields.get("Homepage"),
               "all_architectures": fields["Architecture"] == "all"}
     question = f"{fields['Package']}: {fields['Description']}"
-    if fields.get("Homepage"):
+    if not homepage:
+        del answer["homepage"]
+    elif fields.get("Homepage"):
         question += f" ({fields['Homepage']})"
     return json.dumps({"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(answer)}]})
 
 
-def main(folder, most):
-    rows = sorted({row(fields) for fields in packages()})
+def main(folder, most, homepage=True):
+    rows = sorted({row(fields, homepage) for fields in packages()})
     random.Random(1).shuffle(rows)
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in (("unseen", rows[:UNSEEN]), ("train", rows[UNSEEN:UNSEEN + most])):

@@ -16,7 +16,7 @@
 namespace plimsoll::cli::eval_command {
 namespace {
 
-std::string path, data, gemm = "auto", logits;
+std::string path, data, gemm = "auto", logits, memory, stream = "auto";
 SettingsSources published;  // --model and what goes with it
 bool as_json = false, everything = false, skip_bad = false, answers = false, blank = false;
 int threads = 0;
@@ -55,7 +55,7 @@ void write_logits(Runtime& runtime, const Evaluation& windows) {
     windows.fill(0, {tokens, size_t(shape[0]) + 1});
   }
   const std::vector<int32_t> given(tokens, tokens + shape[0] + 1);  // their bytes are used for others later
-  executor.run(program.window, Moment{});
+  if (!executor.run(program.window, Moment{})) fail("{}", runtime.damage());
   const std::vector<TensorView> tensors = {
       {"logits", {shape[0], shape[1]}, executor.data(program.window_logits)},
       {"tokens", {shape[0] + 1}, given.data(), DType::i32}};
@@ -86,7 +86,9 @@ void run() {
                             .packed = corpus->packed() != nullptr,
                             .tiles = corpus->packed() ? int64_t(corpus->packed()->most_tiles()) : 0,
                             .threads = threads,
-                            .gemm = gemm});
+                            .gemm = gemm,
+                            .memory = memory,
+                            .stream = stream});
   if (!logits.empty()) write_logits(model.runtime, windows);
   std::vector<float> scratch(size_t(settings.context));
   const ValidationLoss measured = evaluate(model.runtime, windows, scratch);
@@ -146,6 +148,7 @@ Command command(
       options.flag("--blank-images", blank, "show a white picture in the place of every picture");
       options.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
       options.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
+      add_loading(options, memory, stream);
       options
           .value("--logits", logits,
                  "also write the logits of the first window, to compare with another program: tensors tokens "

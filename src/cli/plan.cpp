@@ -23,11 +23,11 @@ std::string svg, bandwidth, latency;
 int rank_count = 1;
 
 // What the settings come to: the way a line leaves, or the plain one.
-Way way_for(const Settings& settings, int vocab) {
+Way way_for(const Settings& settings, int vocab, uint64_t overhead) {
   const int threads = thread_count(settings);
   if (settings.memory.empty()) return unconstrained(settings, vocab, threads);
   const uint64_t budget = parse_size(settings.memory).of(machine_memory().total);
-  return choose(settings, vocab, threads, budget, process_overhead(OwnMemory().resident()));
+  return choose(settings, vocab, threads, budget, overhead);
 }
 
 // Ways that no other beats in both memory and time, largest first.
@@ -41,10 +41,9 @@ std::vector<Way> frontier(const Settings& settings, int vocab) {
   return best;
 }
 
-void print_sweep(const Settings& settings, int vocab) {
+void print_sweep(const Settings& settings, int vocab, uint64_t overhead) {
   std::vector<Way> best = frontier(settings, vocab);
   predict(best, settings);
-  const uint64_t overhead = process_overhead(OwnMemory().resident());
   if (!svg.empty()) write_durably(svg, sweep_svg(best, overhead));
   if (as_json) {
     nlohmann::ordered_json out;
@@ -69,12 +68,11 @@ void print_sweep(const Settings& settings, int vocab) {
 }
 
 // Of a run on several ranks.
-void print_ranks(const Settings& settings, int vocab) {
+void print_ranks(const Settings& settings, int vocab, uint64_t overhead) {
   const Network network{bandwidth.empty() ? 0 : parse_bandwidth(bandwidth),
                         latency.empty() ? 0 : parse_latency(latency)};
   const std::vector<RankPrediction> all = predict_ranks(settings, vocab, rank_count, network);
-  constexpr uint64_t mpi = 14 << 20;  // measured: Open MPI 4.1 takes 12 MB, MPICH 4.0 15 MB
-  const uint64_t overhead = process_overhead(OwnMemory().resident() + mpi);
+  overhead += 14 << 20;  // MPI's: measured, Open MPI 4.1 takes 12 MB, MPICH 4.0 15 MB
   double slowest = 0;
   for (const RankPrediction& r : all) slowest = std::max(slowest, r.compute_seconds + r.exchange_seconds);
   if (as_json) {
@@ -109,15 +107,15 @@ void run() {
     bind_data(start, *open_corpus(start.state.settings));
   const Settings& settings = start.state.settings;
   const int vocab = settings.vocab ? settings.vocab : start.state.vocab;
-  const uint64_t overhead = process_overhead(OwnMemory().resident());
+  const uint64_t overhead = process_overhead();
   if (rank_count < 1 || rank_count > 4096) fail_input("--ranks {}: give 1 to 4096", rank_count);
   if (rank_count == 1 && !(bandwidth.empty() && latency.empty()))
     fail_input("--bandwidth and --latency are for several ranks; give --ranks N");
   if (rank_count > 1 && (sweep || !svg.empty() || !settings.memory.empty()))
     fail_input("--ranks has no sweep, no picture and no memory line; leave those out");
-  if (rank_count > 1) return print_ranks(settings, vocab);
-  if (sweep) return print_sweep(settings, vocab);
-  Way way = way_for(settings, vocab);
+  if (rank_count > 1) return print_ranks(settings, vocab, overhead);
+  if (sweep) return print_sweep(settings, vocab, overhead);
+  Way way = way_for(settings, vocab, overhead);
   predict({&way, 1}, settings);
   const PlannedRun run = plan_run(settings, vocab, way, thread_count(settings));
   const Graph& graph = *run.program.graph;

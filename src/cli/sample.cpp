@@ -23,7 +23,7 @@ std::string path, question, prompt;
 std::vector<std::string> images;
 bool as_json = false, interactive = false;
 int length = 200, threads = 0;
-std::string gemm = "auto";
+std::string gemm = "auto", memory, stream = "auto";
 SamplingOptions options{.temperature = 0.8};
 SettingsSources published;  // --model and what goes with it
 
@@ -154,6 +154,19 @@ void answer(Generator& generator, const SavedModel& saved, const std::vector<int
   fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+void write(Generator& generator, const SavedModel& saved, const std::vector<int32_t>& tokens) {
+  const Tokenizer& tokenizer = saved.state.tokenizer;
+  if (interactive) return converse(generator, tokenizer);
+  if (!question.empty() || !images.empty()) return answer(generator, saved, tokens);
+  if (!as_json) return write_stream(generator, tokenizer, prompt, tokens);
+  const auto text = generator.generate(tokens, length, options);
+  if (!text) return;
+  nlohmann::ordered_json out = {{"text", std::string(*text)}, {"prompt", prompt}};
+  if (saved.checkpoint) out["step"] = saved.checkpoint->step;
+  out["seed"] = options.seed;
+  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 void run() {
   check();
   const SavedModel saved = run_or_published(path, published);
@@ -167,21 +180,17 @@ void run() {
     tokens = tokenizer.kind() == Tokenizer::Kind::characters
                  ? std::vector{std::max(0, tokenizer.token_of(U'\n'))}
                  : tokenizer.encode("\n");
-  LoadedModel model(
-      saved, {.generate = true, .evaluate_batch = 0, .tiles = shown.count, .threads = threads, .gemm = gemm});
+  LoadedModel model(saved, {.generate = true,
+                            .evaluate_batch = 0,
+                            .tiles = shown.count,
+                            .threads = threads,
+                            .gemm = gemm,
+                            .memory = memory,
+                            .stream = stream});
   Generator generator(model.runtime, tokenizer, length + int(tokens.size()));
   if (!shown.tiles.empty()) generator.show(shown.tiles);
-  if (interactive) return converse(generator, tokenizer);
-  if (!question.empty() || !images.empty()) return answer(generator, saved, tokens);
-  if (as_json) {
-    const std::string text(*generator.generate(tokens, length, options));
-    nlohmann::ordered_json out = {{"text", text}, {"prompt", prompt}};
-    if (saved.checkpoint) out["step"] = saved.checkpoint->step;
-    out["seed"] = options.seed;
-    fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    return;
-  }
-  write_stream(generator, tokenizer, prompt, tokens);
+  write(generator, saved, tokens);
+  if (const std::string damage = model.runtime.damage(); !damage.empty()) fail("{}", damage);
 }
 
 Command command(
@@ -212,6 +221,7 @@ Command command(
           .wants("N");
       flags.value("--threads", threads, "number of compute threads; 0: all cores").wants("N");
       flags.value("--gemm", gemm, "matrix products: auto, native, onednn, cblas or plain").wants("NAME");
+      add_loading(flags, memory, stream);
       flags.flag("--json", as_json, "print one JSON object");
       flags.run(run);
     });

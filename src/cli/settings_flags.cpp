@@ -49,6 +49,17 @@ void add_published(Options& flags, SettingsSources& sources) {
     add_value(flags, sources, *find_setting(name));
 }
 
+void add_loading(Options& flags, std::string& memory, std::string& stream) {
+  flags.value("--memory", memory, "memory the whole process may use, such as 1GB; empty: no limit")
+      .wants("SIZE");
+  flags
+      .value("--stream", stream,
+             "read the matrices of a published model from its files whenever they are needed: auto (where "
+             "--memory "
+             "asks for it), on or off")
+      .one_of({"auto", "on", "off"});
+}
+
 SavedModel run_or_published(const std::string& path, const SettingsSources& sources) {
   const bool published = sources.command_line.contains("model");
   if (published != path.empty()) fail_input("give either a run folder or --model DIR");

@@ -10,6 +10,8 @@ namespace plimsoll::cli {
 void add_settings(Options& flags, SettingsSources& sources);
 // Adds --model, --context and --tokenizer, for commands that take a published model as it is.
 void add_published(Options& flags, SettingsSources& sources);
+// --memory and --stream of commands that load a model without training it.
+void add_loading(Options& flags, std::string& memory, std::string& stream);
 // The model of the run at `path`, or the published one where none is given. InputError unless it is one of the two.
 SavedModel run_or_published(const std::string& path, const SettingsSources& sources);
 

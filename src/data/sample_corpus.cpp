@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -37,7 +38,7 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, Sample
     : path_(path),
       options_(options),
       tokenizer_(kind == Tokenizer::Kind::bytes ? Tokenizer::bytes() : Tokenizer::characters({U'\n'})),
-      file_(path) {
+      file_(path, true) {
   Survey survey;
   survey.seen[U'\n'] = true;
   open(survey, reading);
@@ -50,7 +51,7 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer::Kind kind, Sample
 
 SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleOptions options,
                            const ReadingProgress& reading)
-    : path_(path), options_(options), tokenizer_(std::move(tokenizer)), file_(path) {
+    : path_(path), options_(options), tokenizer_(std::move(tokenizer)), file_(path, true) {
   if (tokenizer_.kind() == Tokenizer::Kind::characters && tokenizer_.token_of(U'\n') < 0)
     fail_input(
         "[data] the model does not know the newline that ends each sample of {}; give it text of its kind",
@@ -220,10 +221,27 @@ bool SampleCorpus::next(Split split, Place& place, uint64_t& offset) const {
   return false;
 }
 
+SampleLine SampleCorpus::parse(uint64_t offset, std::span<char> room) const {
+  constexpr size_t most_lines = 4096;  // bytes that most lines fit into
+  const uint64_t left = file_.bytes().size() - offset;
+  for (size_t have = 0; !keep_resident_ && have < room.size();) {
+    const auto next = room.subspan(have, std::min(room.size() - have, have ? room.size() : most_lines));
+    const size_t got =
+        file_.read(offset + have, {reinterpret_cast<unsigned char*>(next.data()), next.size()});
+    const auto* end = static_cast<const char*>(std::memchr(next.data(), '\n', got));
+    have += got;
+    if (end) return parse_line({room.data(), static_cast<size_t>(end - room.data())});
+    if (have == left) return parse_line({room.data(), have});
+  }
+  return parse(offset);
+}
+
 void SampleCorpus::release(const SampleLine& sample) const {
   if (keep_resident_ || sample.problem || sample.text.empty()) return;
   const auto* text = reinterpret_cast<const unsigned char*>(sample.text.data());
-  file_.drop(static_cast<size_t>(text - file_.bytes().data()), sample.text.size());
+  const auto bytes = file_.bytes();
+  if (std::less<>()(text, bytes.data()) || !std::less<>()(text, bytes.data() + bytes.size())) return;
+  file_.drop(static_cast<size_t>(text - bytes.data()), sample.text.size());
 }
 
 void SampleCorpus::read(Split split, uint64_t place, std::span<int32_t> tokens,

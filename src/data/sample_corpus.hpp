@@ -55,6 +55,9 @@ class SampleCorpus final : public Corpus {
   // Goes to the next sample of a part, malformed ones included, and gives the offset of its line; false at the end.
   bool next(Split split, Place& place, uint64_t& offset) const;
   SampleLine parse(uint64_t offset) const { return parse_line(line_at(offset)); }
+  // The same, of a large file by reading the line into `room`: a page that is mapped for a few hundred bytes and given back
+  // again costs more. What does not fit is mapped all the same.
+  SampleLine parse(uint64_t offset, std::span<char> room) const;
   // No longer needed in memory for now.
   void release(const SampleLine& sample) const;
 

@@ -29,7 +29,7 @@ void SampleStream::next_sample() {
       ++ends;
       continue;
     }
-    sample_ = corpus_.parse(offset);
+    sample_ = corpus_.parse(offset, line_);
     if (sample_.problem) continue;  // left out by --skip-bad
     text_ = SampleTokens(corpus_.tokenizer(), sample_.text);
     distrust_ = static_cast<float>(distrust_loss(sample_.provenance));

@@ -1,6 +1,8 @@
 // The training samples of a corpus as one endless stream of tokens: epoch after epoch, each in a different
 // order, drawn from a shuffle buffer. A position in the stream is a number of tokens, which is the whole cursor.
 #pragma once
+#include <vector>
+
 #include "data/sample_corpus.hpp"
 #include "data/shuffle_buffer.hpp"
 
@@ -27,7 +29,8 @@ class SampleStream {
   uint64_t epoch_tokens_;
   ShuffleBuffer buffer_;
   SampleCorpus::Place place_;
-  SampleLine sample_;
+  std::vector<char> line_ = std::vector<char>(1 << 16);
+  SampleLine sample_;  // may lie in line_
   SampleTokens text_;
   float distrust_ = 0;
   uint64_t position_ = 0, epoch_ = 0;

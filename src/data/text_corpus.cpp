@@ -16,14 +16,14 @@ namespace plimsoll {
 namespace {
 
 constexpr uint64_t index_stride = 4096;  // characters between two entries of a piece's index
-constexpr size_t most_open_files = 64;   // so many are read, more are mapped and given back window by window
+constexpr size_t most_open_files = 64;   // so many are kept open, of more each is opened when it is read
 constexpr unsigned char byte_order_mark[] = {0xEF, 0xBB, 0xBF};
 
 // The bytes of a file from a place on: straight from memory, or read a stretch at a time so that nothing of a large
 // file becomes memory of this process.
 class Bytes {
  public:
-  Bytes(const MappedFile& file, bool mapped) : file_(file), mapped_(mapped || !file.can_read()) {}
+  Bytes(const MappedFile& file, bool mapped) : file_(file), mapped_(mapped) {}
 
   // As many as are at hand, at least four where the file has four more.
   std::span<const unsigned char> from(size_t at) {
@@ -160,7 +160,7 @@ void TextCorpus::finish(const Survey& survey, double train_share) {
   // A small text is made resident now, a large one leaves memory after every window: either way memory stays
   // flat.
   keep_resident_ = bytes_ <= resident_limit;
-  for (const Piece& piece : pieces_)
+  for (Piece& piece : pieces_)
     keep_resident_ ? piece.file.make_resident() : piece.file.expect_random_access();
 }
 
@@ -186,10 +186,27 @@ void TextCorpus::window(Split split, uint64_t place, std::span<int32_t> out) con
   }
 }
 
+// Passes over as many of `skip` characters as begin in `bytes` with all that is needed to tell their end; returns their
+// bytes. Lead bytes alone tell: everything here was checked on opening.
+size_t TextCorpus::passed_over(std::span<const unsigned char> bytes, bool last, uint64_t& skip) const {
+  const size_t end = last ? bytes.size() : bytes.size() - 3;
+  size_t at = 0;
+  while (skip > 0 && at < end) {
+    const unsigned char lead = bytes[at];
+    if (!carriage_returns_ && lead == '\r' && at + 1 < bytes.size() && bytes[at + 1] == '\n') {
+      ++at;
+      continue;
+    }
+    at += lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    --skip;
+  }
+  return at;
+}
+
 size_t TextCorpus::read(const Piece& piece, uint64_t token, std::span<int32_t> out) const {
   Bytes bytes(piece.file, keep_resident_);
   const size_t count = std::min<uint64_t>(out.size(), piece.tokens - token);
-  size_t first = token, at = token;
+  size_t at = token;
   if (piece.offsets.empty()) {  // a byte a token
     const bool raw = tokenizer_.kind() == Tokenizer::Kind::bytes;
     for (size_t i = 0; i < count;)
@@ -198,17 +215,15 @@ size_t TextCorpus::read(const Piece& piece, uint64_t token, std::span<int32_t> o
         ++at;
       }
   } else {
-    first = at = piece.offsets[token / index_stride];
+    at = piece.offsets[token / index_stride];
     const auto skip_left_out = [&] {
       if (!carriage_returns_ && bytes.from(at)[0] == '\r' && bytes.from(at).size() > 1 &&
           bytes.from(at)[1] == '\n')
         ++at;
     };
-    // Lead bytes alone tell how far to skip: everything here was checked on opening.
-    for (uint64_t skip = token % index_stride; skip > 0; --skip) {
-      skip_left_out();
-      const unsigned char lead = bytes.from(at)[0];
-      at += lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    for (uint64_t skip = token % index_stride; skip > 0;) {
+      const std::span<const unsigned char> here = bytes.from(at);
+      at += passed_over(here, at + here.size() == piece.file.bytes().size(), skip);
     }
     for (size_t i = 0; i < count; ++i) {
       skip_left_out();
@@ -217,7 +232,6 @@ size_t TextCorpus::read(const Piece& piece, uint64_t token, std::span<int32_t> o
       at += length;
     }
   }
-  if (!keep_resident_ && !piece.file.can_read()) piece.file.drop(first, at - first);
   return count;
 }
 

@@ -1,5 +1,5 @@
 // A corpus of files: UTF-8 text or bytes of any size, memory-mapped. Opening reads everything once, to check
-// it and to learn its characters; after that a window costs a system call or a few page touches, wherever it lies.
+// it and to learn its characters; after that a window costs a few system calls or touches of pages, wherever it lies.
 #pragma once
 #include <memory>
 #include <string>
@@ -52,6 +52,7 @@ class TextCorpus final : public Corpus {
   void read_through(const std::string& name, Piece& piece, Survey& survey) const;
   size_t left_out(std::span<const unsigned char> bytes, size_t at) const;
   void finish(const Survey& survey, double train_share);
+  size_t passed_over(std::span<const unsigned char> bytes, bool last, uint64_t& skip) const;
   // Reads from `token` of the piece on, as much of `out` as it has; returns how many.
   size_t read(const Piece& piece, uint64_t token, std::span<int32_t> out) const;
 

@@ -10,6 +10,8 @@ constexpr double work_per_part = 4e5;
 // Between two questions for an interrupt: a few milliseconds of a core, so that asking costs nothing.
 constexpr double work_per_question = 1e8;
 
+}  // namespace
+
 int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out, int threads) {
   if (threads == 1) return 1;
   const double worth = op.work(in, out) / work_per_part;
@@ -18,8 +20,6 @@ int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out,
   const int64_t parts = std::min<int64_t>({possible, static_cast<int64_t>(worth), 2 * threads});
   return static_cast<int>(std::max<int64_t>(1, parts));
 }
-
-}  // namespace
 
 Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* memory, Options options)
     : kernels_(options.kernels ? options.kernels : &kernels::best()),

@@ -23,6 +23,9 @@ struct Interrupt {
   bool operator()() const { return asked && asked(of); }
 };
 
+// Into how many parts a node is cut that `threads` may share.
+int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out, int threads);
+
 class Executor {
  public:
   struct Options {

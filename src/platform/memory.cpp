@@ -1,6 +1,8 @@
 #include "platform/memory.hpp"
 
 #include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -73,6 +75,24 @@ uint64_t OwnMemory::resident() const {
 uint64_t OwnMemory::peak() const {
   char buffer[8192];
   return number_after(read_at_start(status_, buffer, sizeof buffer), "VmHWM:") * 1024;
+}
+
+uint64_t loaded_code_bytes() {
+  uint64_t bytes = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* sum) {
+        for (int i = 0; i < object->dlpi_phnum; ++i)
+          if (const auto& part = object->dlpi_phdr[i]; part.p_type == PT_LOAD)
+            *static_cast<uint64_t*>(sum) += part.p_memsz;
+        return 0;
+      },
+      &bytes);
+  return bytes;
+}
+
+uint64_t heap_bytes() {
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.arena + heap.hblkhd;
 }
 
 MachineMemory machine_memory(const std::string& proc_root) {

@@ -23,6 +23,12 @@ class OwnMemory {
   uint64_t page_;
 };
 
+// What this program and its libraries take of the address space, by their own headers. How much of it is resident depends on
+// what has run and on where the kernel put it; this is the same every time.
+uint64_t loaded_code_bytes();
+// What malloc has taken from the kernel so far.
+uint64_t heap_bytes();
+
 struct MachineMemory {
   uint64_t total = 0, available = 0, free = 0, swap_total = 0, swap_free = 0;
 };

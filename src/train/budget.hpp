@@ -2,7 +2,7 @@
 // line. Which one is fastest is read from a table of speeds, not measured: the same command always chooses the same way.
 //
 //   Way way = choose(settings, vocab, threads, budget, overhead);   // InputError naming the least budget that would do
-//   way.seconds * slowness(settings)                                        // what a step should take on this machine
+//   predict({&way, 1}, settings);                                  // way.seconds: what a step should take on this machine
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,15 +13,21 @@
 
 namespace plimsoll {
 
-// How many times longer this machine takes than the table says, measured in some milliseconds with products of the model's
-// size on all threads; for predicting, never for choosing.
-double slowness(const Settings& settings);
 // Turns seconds at the speed of the table into those of this machine, its disk included where weights are streamed.
 void predict(std::span<Way> ways, const Settings& settings);
 
-// What the process takes besides the plan: code, libraries, stacks, the record's heap. `now` is resident before the
-// plan is mapped. Rounded up in steps, so that the same command finds the same figure again.
-uint64_t process_overhead(uint64_t now);
+// What the process holds before its plan is mapped, in bytes. All but `resident` are the same whenever the same command runs.
+struct ProcessMemory {
+  uint64_t resident;
+  uint64_t code;  // of the program and its libraries in the address space
+  uint64_t heap;  // malloc's
+  uint64_t data;  // of files that stay in memory
+};
+ProcessMemory process_memory();
+// What it will take besides the plan and what is counted with a way: code that is run, heap, data, the record, stacks. The same
+// command finds the same figure again unless more is resident already than is usual.
+uint64_t process_overhead(const ProcessMemory& now);
+inline uint64_t process_overhead() { return process_overhead(process_memory()); }
 
 // What to give instead of a run that is too large.
 const char* smaller_run(const Settings& settings);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 
 namespace plimsoll {
@@ -97,7 +98,7 @@ ValidationLoss EvaluationPass::result() const {
 ValidationLoss evaluate(Runtime& runtime, const Evaluation& windows, std::span<float> scratch) {
   PictureFeed pictures(runtime, windows.corpus(), 0);
   EvaluationPass pass(windows, scratch, {}, {}, &pictures);
-  pass.advance(runtime);
+  if (!pass.advance(runtime)) fail("{}", runtime.damage());
   return pass.result();
 }
 

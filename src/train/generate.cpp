@@ -55,7 +55,9 @@ bool Generator::feed(int32_t token, Interrupt interrupt) {
                         size_t(next_row_) * size_t(program.model->spec().dim) < shown_.size();
     *runtime_.executor().tokens(program.token_row) = placed ? next_row_++ : -1;
   }
-  runtime_.executor().run(runtime_.program().generate, Moment{.position = static_cast<int>(filled_)});
+  // What is left unfinished because weights could not be read gives no token.
+  if (!runtime_.executor().run(runtime_.program().generate, Moment{.position = static_cast<int>(filled_)}))
+    return false;
   ++filled_;
   return true;
 }

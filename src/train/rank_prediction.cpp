@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "train/budget.hpp"
 #include "train/runtime.hpp"
+#include "train/step_time.hpp"
 
 namespace plimsoll {
 namespace {

@@ -13,6 +13,8 @@ struct LoadOptions {
   int64_t tiles = 0;    // of pictures in one window, where those can be more than in training
   int threads = 0;
   std::string gemm = "auto";
+  // Below this line, if there is one, weights that do not fit are read from their files whenever they are needed.
+  std::string memory = "", stream = "auto";  // as the settings of those names
 };
 
 struct LoadedModel {

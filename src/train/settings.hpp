@@ -38,7 +38,7 @@ struct Settings {
 
   // Optimisation. A step sees batch x accumulate windows of `context` tokens.
   int batch = 1, accumulate = 1, iterations = 10000;
-  double lr = 3e-4, min_lr = 3e-5;
+  double lr = 1e-3, min_lr = 0;
   double tower_lr = 0, connector_lr = 0;  // of parts of a vision-language model; 0: lr
   int warmup = 100;
   int patience = 0;  // evaluations without improvement; 0: any number

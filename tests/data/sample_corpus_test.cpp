@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "data/batches.hpp"
+#include "data/sample_stream.hpp"
 #include "platform/allocations.hpp"
 #include "platform/memory.hpp"
 
@@ -288,6 +290,23 @@ TEST_F(SampleCorpusTest, ReadingALargeFileTakesNoMemory) {
     EXPECT_EQ(allocations(), allocated);
   }
   EXPECT_LT(most, before + (4u << 20));
+}
+
+// What is drawn from the shuffle buffer lies anywhere in the file: mapping it would cost a page a sample, and giving it back.
+TEST_F(SampleCorpusTest, SamplesOfALargeFileAreReadWithoutMappingThem) {
+  std::string text;
+  for (int i = 0; i < 20000; ++i)
+    text += line(fmt::format("{} {}", i, std::string(i == 77 ? 70'000 : size_t(200 + i % 300), 'x')));
+  ASSERT_GT(text.size(), 5'000'000u);
+  const SampleCorpus corpus(write(text), Kind::bytes);
+  std::vector<int32_t> tokens(2000);
+  SampleStream stream(corpus, 1, 16);
+  stream.read(tokens, {});
+  rusage before{}, after{};
+  ::getrusage(RUSAGE_SELF, &before);
+  for (int i = 0; i < 1000; ++i) stream.read(tokens, {});  // some 5,000 samples of 6 MB
+  ::getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_minflt - before.ru_minflt, 1000);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -69,6 +70,13 @@ size_t resident_file_bytes() {
   size_t size = 0, resident = 0, shared = 0;
   statm >> size >> resident >> shared;
   return shared * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Pages this process has had mapped so far.
+long page_faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
 }
 
 }  // namespace
@@ -180,6 +188,36 @@ TEST_F(TextCorpusTest, ALargeTextDoesNotStayInMemory) {
   std::vector<int32_t> window(65);
   for (uint64_t i = 0; i < 3000; ++i) corpus.window(Split::train, random.below(i, 43'000'000), window);
   EXPECT_LT(resident_file_bytes(), before + 2'000'000);
+}
+
+TEST_F(TextCorpusTest, WindowsOfALargeTextTouchNoPages) {
+  fs::create_directory(folder_ / "many");
+  for (int i = 0; i < 100; ++i) write(fmt::format("many/{:02}", i), std::string(50'000, char('a' + i % 26)));
+  write("one", std::string(5'000'000, 'x'));
+  write("wide", mixed_text(2'500'000));
+  for (const char* name : {"one", "wide", "many"}) {
+    const TextCorpus corpus((folder_ / name).string(), Kind::characters);
+    const CounterRng random(1, Stream::windows);
+    std::vector<int32_t> window(33);
+    const auto read_some = [&](uint64_t from, uint64_t to) {
+      for (uint64_t i = from; i < to; ++i)
+        corpus.window(Split::train, random.below(i, *corpus.tokens(Split::train) - 33), window);
+    };
+    read_some(0, 10);
+    const long before = page_faults();
+    read_some(10, 2010);
+    EXPECT_LT(page_faults() - before, 20) << name;
+  }
+}
+
+TEST_F(TextCorpusTest, FilesThatAreRemovedCanBeReadOn) {
+  fs::create_directory(folder_ / "many");
+  for (int i = 0; i < 100; ++i) write(fmt::format("many/{:02}", i), std::string(50'000, char('a' + i % 26)));
+  const TextCorpus corpus((folder_ / "many").string(), Kind::characters);
+  fs::remove(folder_ / "many/03");
+  write("many/new", std::string(50'000, '!'));
+  fs::rename(folder_ / "many/new", folder_ / "many/04");
+  EXPECT_EQ(corpus.tokenizer().decode(read(corpus, Split::train, 199'998, 4)), "ddee");
 }
 
 TEST_F(TextCorpusTest, LineEndsAndMarksAreNoCharacters) {

@@ -215,6 +215,14 @@ def streaming(folder):
                         "--memory", "1MB", expect=2)
     assert "weights streamed" in least.err, least
 
+    def measured(*more):
+        return (harness.run(folder, "eval", *more, "--data", "text.txt", "--json").json()["loss"],
+                harness.run(folder, "sample", *more, "--prompt", "the", "--length", 20, "--temperature", 0, "--json").json()["text"])
+    for what in (("kept",), ("--model", "good", "--tokenizer", "bytes", "--context", 16)):
+        assert measured(*what) == measured(*what, "--stream", "on") == measured(*what, "--memory", "100MB"), what
+    least = harness.run(folder, "eval", "kept", "--memory", "1MB", expect=2)
+    assert "bytes at least; give --memory" in least.err, least
+
     shutil.copytree(folder / "good", folder / "fragile")
     running = harness.Running(folder, "train", "--model", "fragile", "--tokenizer", "bytes", "--data", "text.txt", "--context", 16,
                               "--lora-rank", 4, "--iterations", 100000, "--out", "damaged", "--stream", "on", "--eval-every", 0)

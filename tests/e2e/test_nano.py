@@ -6,7 +6,7 @@ text = Path(os.environ.get("PLIMSOLL_SHAKESPEARE") or SOURCE.parent / "shared" /
 if not text.is_file():
     skip(f"no {text}; name the text in PLIMSOLL_SHAKESPEARE")
 
-iterations, most = (2000, 1.90) if LONG else (150, 2.75)
+iterations, most = (2000, 1.88) if LONG else (150, 2.75)
 with Temporary() as place:
     # The long form is the command as people type it; the short one skips what takes time on the way.
     extra = [] if LONG else ["--iterations", iterations, "--eval-every", 0, "--warmup", 20]

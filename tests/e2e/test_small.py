@@ -39,7 +39,7 @@ with Temporary() as place:
     # A model that knows nothing loses ln 35 = 3.56; one that knows how often each letter comes, about 2.8.
     above = result["val_loss"] / result["entropy_floor"]
     assert above > 0.99, "below the entropy of the data: the floor or the evaluation is wrong"
-    assert above < (1.05 if LONG else 2.2), f"{above:.3f} times the floor"
+    assert above < (1.03 if LONG else 2.2), f"{above:.3f} times the floor"
     # The parts add up: evaluating the saved model anew gives the same loss.
     if not LONG:
         again = run(place.path, "eval", FOLDER, "--json").json()

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "platform/mapped_file.hpp"
+#include "train/step_time.hpp"
 
 namespace plimsoll {
 namespace {
@@ -77,6 +79,52 @@ TEST(Budget, WhatCannotFitNamesTheLeastThatWould) {
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(least.plan_bytes + overhead)), std::string::npos);
   }
+}
+
+// What is resident before the plan is mapped varies by some hundred kilobytes from run to run; the figure may not.
+TEST(Budget, TheProcessItselfIsCountedTheSameEveryTime) {
+  const ProcessMemory usual{9'200'000, 16'000'000, 1'200'000, 0};
+  const uint64_t first = process_overhead(usual);
+  EXPECT_GT(first, usual.resident);
+  for (const uint64_t resident : {8'800'000, 9'300'000, 9'900'000})
+    EXPECT_EQ(process_overhead({resident, usual.code, usual.heap, usual.data}), first);
+  // What is known to be there counts to the byte, and more than that is believed as well.
+  EXPECT_EQ(process_overhead({usual.resident, usual.code, usual.heap + 4096, usual.data}), first + 4096);
+  EXPECT_EQ(process_overhead({usual.resident, usual.code, usual.heap, 1'000'000}), first + 1'000'000);
+  EXPECT_GE(process_overhead({20'000'000, usual.code, usual.heap, usual.data}), 24'000'000u);
+}
+
+TEST(Budget, FilesThatStayInMemoryAreKnown) {
+  const uint64_t before = process_memory().data;
+  {
+    MappedFile file("/proc/self/exe");
+    file.make_resident();
+    MappedFile moved = std::move(file);
+    EXPECT_EQ(process_memory().data, before + moved.bytes().size());
+  }
+  EXPECT_EQ(process_memory().data, before);
+}
+
+// Nodes too small to be cut take as long on two threads as on one; those of a wide model do not.
+TEST(StepTime, OnlyNodesThatAreCutGetFaster) {
+  const auto seconds = [](Settings s, int threads) {
+    s.threads = threads, s.lanes = 1, s.batch = s.micro_batch = 1;
+    return unconstrained(s, vocab, threads).seconds;
+  };
+  Settings narrow = model(), wide = model();
+  narrow.dim = 32, narrow.ff = 64, narrow.context = 16, narrow.positions = 16;
+  wide.dim = 512, wide.ff = 2048, wide.context = 128;
+  EXPECT_EQ(seconds(narrow, 2), seconds(narrow, 1));
+  EXPECT_LT(seconds(wide, 2), 0.6 * seconds(wide, 1));
+}
+
+TEST(StepTime, LanesSaveWhatHandingOverCosts) {
+  Settings s = model();
+  s.batch = 8, s.micro_batch = 1, s.recompute = "nothing";
+  s.lanes = 2;
+  const double in_lanes = unconstrained(s, vocab, threads).seconds;
+  s.lanes = 1;
+  EXPECT_GT(unconstrained(s, vocab, threads).seconds, 1.05 * in_lanes);
 }
 
 TEST(Budget, TheMachineIsMeasuredForPredictingOnly) { EXPECT_GT(slowness(model()), 0); }
