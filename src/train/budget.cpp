@@ -77,8 +77,11 @@ ProcessMemory process_memory() {
 uint64_t process_overhead(const ProcessMemory& now) {
   // Measured with tiny, small, nano and baby: 64 % of the code is resident at the end, and 50 to 60 % before the plan is mapped,
   // depending on where the kernel put it. The heap grows by 0.6 MB; stacks, the record and what libraries write to take 1.2 MB.
-  constexpr uint64_t more = 2'200'000, more_than_resident = 4'300'000, step = 1 << 20;
-  const uint64_t usual = now.code * 66 / 100 + now.heap + now.data + more;
+  constexpr uint64_t more = 1'900'000, more_than_resident = 4'300'000, step = 1 << 20;
+  // In steps, as the length of a path or one more option changes the heap by a page or two.
+  constexpr uint64_t heap_step = 512 << 10;
+  const uint64_t heap = (now.heap + heap_step - 1) / heap_step * heap_step;
+  const uint64_t usual = now.code * 66 / 100 + heap + now.data + more;
   if (now.resident <= usual - 3'000'000) return usual;
   return (now.resident + more_than_resident + step - 1) / step * step;
 }

@@ -52,7 +52,7 @@ TEST(Presets, AllAreValidAndFeedForwardIsFourWidthsButForTiny) {
     Settings s = preset(name);
     EXPECT_EQ(refusal(s), "") << name;
     EXPECT_EQ(s.ff, name == "tiny" ? 128 : 4 * s.dim) << name;
-    if (s.min_lr > 0) EXPECT_DOUBLE_EQ(s.min_lr, s.lr / 10) << name;
+    EXPECT_DOUBLE_EQ(s.min_lr, s.min_lr > 0 ? s.lr / 10 : 0) << name;
   }
   EXPECT_EQ(preset("small"), Settings{});
   EXPECT_THROW(preset("huge"), InputError);
