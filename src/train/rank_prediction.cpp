@@ -36,9 +36,9 @@ int messages_in_a_row(int ranks) {
   return 2 * depth + 1 + 1 + depth + 2 * (ranks - 1);
 }
 
-// Bytes a second between processes of one machine, for everything a rank receives: copied, and added where it is a gradient.
+// Assumed, not measured: bytes a second between processes of one machine, for everything a rank receives: copied, and added where it is a gradient.
 constexpr double copied_in_memory = 3e9;
-// Of a micro-batch's time.
+// Of a micro-batch's time; assumed as well.
 constexpr double backward_share = 0.6;
 
 // The share of the gradient that is complete, and begins its way, before the backward pass ends.

@@ -23,7 +23,7 @@ struct Speed {
   double products;  // floating-point operations a second of matrix products
   double others;    // "work" a second of other nodes
 };
-// Of every processor alike: bytes a second that one thread moves between memory and the processor, what stays in the caches
+// Assumed of every processor, estimated and not measured: bytes a second that one thread moves between memory and the processor, what stays in the caches
 // between two nodes, and the seconds a node costs that are not its work: being called, being handed to other threads.
 constexpr double memory_speed = 1.2e10;
 constexpr double cached_bytes = 4 << 20;

@@ -64,7 +64,7 @@ TEST(Words, SuggestsWhatWasLikelyMeantAndNothingElse) {
   expect_refused("config --out=", "--out is empty");
   expect_refused("train --ranks 2", "mpirun -n N");
   expect_refused("watch --for", "--for needs a value, TIME");
-  expect_refused("data", "ACTION is missing: check or pictures");
+  expect_refused("data", "ACTION is missing: check, pictures or shapes");
   expect_refused("data chek rows.jsonl", "ACTION: 'chek' is not one of check|pictures");
   expect_refused("serve", "RECORD is missing: run.db, or the folder of a run");
   expect_refused("completion tcsh", "SHELL: 'tcsh' is not one of bash|zsh|fish");
