@@ -33,7 +33,8 @@ Member member_of(const std::string& path, double limit) {
     std::from_chars(rank.data(), rank.data() + rank.size(), member.rank);
     member.node = setting(data, "node"), member.job = setting(data, "job");
     member.kind = shown(data.run.kind), member.started = shown(data.run.started);
-    member.model = setting(data, "preset");
+    member.model = setting(data, "model.name");
+    if (member.model.empty()) member.model = setting(data, "preset");  // of older files
     if (member.model.empty()) member.model = setting(data, "command");
     if (member.rank >= 0)
       member.name = fmt::format("rank {}{}", member.rank, member.node.empty() ? "" : " on " + member.node);

@@ -200,8 +200,9 @@ std::string sentence_of(const RunData& data) {
 
 std::string headline(const RunData& data) {
   std::string name = data.name, kind = "Run";
-  for (const auto& [key, value] : data.configuration)
-    if (key == "command" || key == "preset") name = value;
+  for (const char* wanted : {"preset", "model.name", "command"})
+    for (const auto& [key, value] : data.configuration)
+      if (key == wanted) name = value;
   if (data.run.kind == "train") kind = "Training run";
   if (data.run.kind == "watch") kind = "Watched program";
   if (data.run.kind == "guard") kind = "Guarded program";

@@ -23,6 +23,7 @@ RecordObserver::RecordObserver(const PreparedRun& run, Observer& people)
   for (const auto& [key, value] : all.items())
     record_.configuration(key, value.is_string() ? value.get<std::string>() : value.dump());
   record_.configuration("parameters", std::to_string(run.runtime->program().model->count()));
+  record_.configuration("model.name", run.saved.settings.model_name());
   record_.configuration("gemm.chosen", run.gemm.description);
   record_.configuration("threads.chosen", std::to_string(run.runtime->threads()));
   if (run.floor) record_.configuration("entropy_floor", fmt::format("{}", *run.floor));

@@ -169,6 +169,10 @@ def exact_resume(folder):
     last = read_safetensors(folder / "last-whole" / "step-000020" / "model.safetensors")
     assert all(".1." in name or name == "model.norm.weight" for name in last) and len(last) == 10, sorted(last)
 
+    # Reports name the model, not the preset its settings began with.
+    told = harness.run(folder, "report", "lora-whole").out
+    assert told.startswith("Training run good,"), told[:80]
+
     # Other weights under the same name are not the base of this run; the same ones in another place are.
     shutil.copytree(folder / "good", folder / "moved")
     harness.run(folder, "eval", "lora-whole")

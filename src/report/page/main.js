@@ -5,7 +5,7 @@ function headline(run) {
   const words = {train: 'Training run', watch: 'Watched program', guard: 'Guarded program'};
   // A command by the names of its files: where they lie is told below.
   const command = (run.configuration.command || '').split(' ').map(word => word.slice(word.lastIndexOf('/') + 1)).join(' ');
-  const name = command || run.configuration.preset || about.name;
+  const name = command || run.configuration['model.name'] || run.configuration.preset || about.name;
   // A long command stands whole among the details; here its beginning is enough.
   const brief = name.length > 90 ? name.slice(0, 88).trimEnd() + '…' : name, title = document.getElementById('title');
   document.title = `${words[about.kind] || 'Run'}: ${brief}`;
