@@ -181,6 +181,9 @@ void transpose_strip(const Element* in, int64_t in_row, int columns, int64_t dep
   for (int64_t k = 0; k < depth; k += W) {
     const int lanes = static_cast<int>(depth - k < W ? depth - k : W);
     vf r[W];
+    if (k % 16 == 0)
+#pragma GCC unroll 16
+      for (int j = 0; j < W; ++j) __builtin_prefetch(in + (W + j) * in_row + k);
 #pragma GCC unroll 16
     for (int j = 0; j < W; ++j) r[j] = j < columns ? load_lanes(in + j * in_row + k, lanes) : vf{};
     transpose(r);
