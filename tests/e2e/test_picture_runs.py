@@ -5,8 +5,8 @@ import sqlite3
 import struct
 import zlib
 
-from harness import (LONG, PROGRAM, SANITIZED, SOURCE, Running, Temporary, checkpoints, environment, json, run, same_checkpoint, shutil, signal, subprocess,
-                     time)
+from harness import LONG, PROGRAM, SANITIZED, SOURCE, Temporary, checkpoints, environment, json, run, same_checkpoint, shutil, subprocess
+from killing import kill_and_resume
 from vision_folder import make_rows, make_tiny, png
 
 FORMATS = sorted(path for name in ("jpeg", "png", "webp") for path in (SOURCE / "tests" / "fuzz" / "corpus" / name).iterdir())
@@ -87,27 +87,10 @@ def check_file(folder):
 
 
 def check_kills(folder):
-    draw, kills, killed = random.Random(2), 0, folder / "killed"
     fresh = [*options("killed"), *ADAPTERS, "--eval-every", 20, "--checkpoint-every", 5, "--loaders", 3, "--image-cache", "1MB", "--image-cache-in", "file"]
-    while kills < KILLS:
-        begun = checkpoints(killed)
-        running = Running(folder, *(["train", "--resume", "killed"] if begun else fresh))
-        until = time.monotonic() + draw.uniform(0.02, 0.4)
-        while running.alive() and time.monotonic() < until:
-            time.sleep(0.001)
-        running.send(signal.SIGKILL)
-        ended = running.wait()
-        if ended.code == 0:  # it was quicker: on from the oldest checkpoint
-            for step in checkpoints(killed)[1:]:
-                shutil.rmtree(killed / f"step-{step:06}")
-            continue
-        assert ended.code == -signal.SIGKILL, ended
-        kills += 1
-        if not checkpoints(killed):
-            shutil.rmtree(killed, ignore_errors=True)
-    run(folder, *(["train", "--resume", "killed"] if checkpoints(killed) else fresh))
-    same_checkpoint(folder / "whole", killed, STEPS)
-    print(f"{kills} kills: the same bytes")
+    before = kill_and_resume(folder, fresh, "killed", KILLS, 0.4)
+    same_checkpoint(folder / "whole", folder / "killed", STEPS)
+    print(f"{KILLS} kills, {before} of them before the first checkpoint: the same bytes")
 
 
 def bomb(width, height):
