@@ -31,8 +31,8 @@ int threads_for(const Options& options) {
 // A recorded program in memory of its own, every page touched, with starting weights.
 class Loaded {
  public:
-  Loaded(const ProgramOptions& options, int threads, const std::string& gemm, const std::string& isa)
-      : backend(kernels::open_backend(gemm, isa)),
+  Loaded(const ProgramOptions& options, int threads, const Options& asked)
+      : backend(kernels::open_backend(asked.gemm, asked.isa, asked.precision)),
         program(record(options)),
         plan(make_plan(*program.graph, threads)),
         pool(threads) {
@@ -96,7 +96,7 @@ Training measure_training(const Config& config, const Options& options) {
   wanted.batch = cut.micro_batch;
   wanted.lanes = cut.lanes;
   wanted.accumulate = int(config.batch) / cut.micro_batch;
-  Loaded model(wanted, result.threads, options.gemm, options.isa);
+  Loaded model(wanted, result.threads, options);
   Executor& run = *model.executor;
   const int64_t count = (*model.program.graph)[model.program.tokens].type.elements();
   uint64_t step = 0;
@@ -145,7 +145,7 @@ Generation measure_generation(const Config& config, const Options& options) {
   wanted.train = false;
   Generation result;
   result.threads = threads_for(options);
-  Loaded model(wanted, result.threads, options.gemm, options.isa);
+  Loaded model(wanted, result.threads, options);
   Executor& run = *model.executor;
   const float* logits = run.data(model.program.logits);
   int32_t token = 0;
@@ -173,6 +173,7 @@ Generation measure_generation(const Config& config, const Options& options) {
   result.plan = model.plan.total;
   result.parameters = model.program.model->count();
   result.gemm = model.backend.description;
+  result.read_peak = read_peak(model.pool, *model.backend.table);
   return result;
 }
 

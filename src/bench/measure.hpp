@@ -15,7 +15,7 @@ struct Options {
   int threads = 0;  // 0: all cores
   double seconds =
       5;  // how long to measure; at least five steps, or one context of tokens, are measured in any case
-  std::string gemm = "auto", isa = "auto";
+  std::string gemm = "auto", isa = "auto", precision = "f32";
 };
 
 struct Training {
@@ -31,6 +31,7 @@ Training measure_training(const Config& config, const Options& options);
 
 struct Generation {
   double tokens_per_second = 0;
+  double read_peak = 0;  // bytes a second that this machine reads from memory; every token reads all parameters
   uint64_t tokens = 0, peak_rss = 0, plan = 0, parameters = 0;
   int threads = 1;
   std::string gemm;

@@ -57,4 +57,29 @@ double sgemm_peak(Pool& pool, const kernels::Backend& chosen) {
   return most;
 }
 
+double read_peak(Pool& pool, const kernels::Table& kernels) {
+  constexpr int64_t floats_each = 32 << 20;
+  const int threads = pool.threads();
+  Mapping memory(size_t(floats_each) * sizeof(float) * size_t(threads), Mapping::Pages::huge);
+  memory.touch();
+  struct Reading {
+    const kernels::Table* kernels;
+    const float* from;
+  };
+  const Reading job{&kernels, reinterpret_cast<const float*>(memory.data())};
+  double most = 0;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    const auto begin = std::chrono::steady_clock::now();
+    pool.run(
+        [](const void* opaque, int part, int) {
+          const auto& reading = *static_cast<const Reading*>(opaque);
+          reading.kernels->sum_squares({.count = floats_each, .x = reading.from + floats_each * part});
+        },
+        &job, threads);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    most = std::max(most, double(memory.size()) / seconds);
+  }
+  return most;
+}
+
 }  // namespace plimsoll::bench

@@ -1,4 +1,4 @@
-// Measures the peak speed of matrix products on this machine, with which training steps are compared.
+// Measures what this machine can do at most, with which training steps and generation are compared.
 #pragma once
 #include "graph/pool.hpp"
 #include "kernels/gemm/backend.hpp"
@@ -9,5 +9,7 @@ namespace plimsoll::bench {
 // repetitions over the sizes and over native on the chosen instruction set, `chosen` itself, and oneDNN where it is installed
 // and the set is the best of the processor.
 double sgemm_peak(Pool& pool, const kernels::Backend& chosen);
+// Bytes a second that all threads together read from memory, far beyond the caches: the best of several repetitions.
+double read_peak(Pool& pool, const kernels::Table& kernels);
 
 }  // namespace plimsoll::bench

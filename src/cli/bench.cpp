@@ -33,6 +33,7 @@ bench::Config chosen() {
 
 void report_generation(const bench::Config& config) {
   const bench::Generation g = bench::measure_generation(config, options);
+  const double share = g.tokens_per_second * double(g.parameters * sizeof(float)) / g.read_peak;
   if (as_json) {
     const nlohmann::ordered_json out = {{"config", config.name},
                                         {"tokens_per_second", g.tokens_per_second},
@@ -41,13 +42,17 @@ void report_generation(const bench::Config& config) {
                                         {"parameters", g.parameters},
                                         {"tokens", g.tokens},
                                         {"gemm", g.gemm},
-                                        {"threads", g.threads}};
+                                        {"threads", g.threads},
+                                        {"read_bytes_per_second", g.read_peak},
+                                        {"share_of_read", share}};
     fmt::print("{}\n", out.dump());
     return;
   }
   fmt::print("config             {}, {} parameters\n", config.name, format_count(g.parameters));
   fmt::print("computed with      {}, {} threads\n", g.gemm, g.threads);
   fmt::print("tokens a second    {:.0f} over {} tokens\n", g.tokens_per_second, format_count(g.tokens));
+  fmt::print("weights            read at {:.0f} % of the {:.1f} GB/s that threads read from memory here\n",
+             100 * share, g.read_peak * 1e-9);
   fmt::print("memory             {} planned, {} at most in the whole process\n", format_bytes(g.plan),
              format_bytes(g.peak_rss));
 }
@@ -109,6 +114,7 @@ Command command(
       flags.value("--seconds", options.seconds, "how long to measure");
       flags.value("--gemm", options.gemm, "matrix products: auto, native, onednn, cblas, plain");
       flags.value("--isa", options.isa, "kernels: auto, plain, avx2, avx512").from("PLIMSOLL_ISA");
+      flags.value("--precision", options.precision, "numbers that products multiply: f32, bf16");
       flags.flag("--generate", generate, "measure generation in tokens per second instead");
       flags.flag("--json", as_json, "print one JSON object");
       flags.run(run);

@@ -50,7 +50,7 @@ Way planned(Way way, const Settings& settings, int vocab, int threads, Effort ef
   way.plan_bytes = run.plan.total;
   const Graph& graph = *run.program.graph;
   const List& list = graph.lists()[static_cast<size_t>(run.program.train)];
-  way.seconds = step_seconds(graph, list, threads, settings.isa);
+  way.seconds = step_seconds(graph, list, threads, settings.isa, settings.precision);
   way.heap_bytes = heap_of(graph, settings, way);
   way.read_bytes = fetched_bytes(list) * uint64_t(own_repeats(list));
   way.seconds = std::max(way.seconds, double(way.read_bytes) / usual_disk);

@@ -96,7 +96,7 @@ PreparedRun prepare(Start start, const ReadingProgress& reading, const ranks::Te
   const Schedule schedule{settings.lr, settings.min_lr, uint64_t(settings.warmup),
                           uint64_t(settings.iterations)};
   const std::optional<double> floor = corpus->floor(settings.context);
-  const kernels::Backend gemm = kernels::open_backend(settings.gemm, settings.isa);
+  const kernels::Backend gemm = kernels::open_backend(settings.gemm, settings.isa, settings.precision);
   std::optional<guard::Policy> policy = guard_policy(settings);
   auto [way, note] = settle_way(settings, vocab, policy);
   if (!team.alone()) share_way(team, way);

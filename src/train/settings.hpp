@@ -63,6 +63,7 @@ struct Settings {
   // Machine.
   int threads = 0;  // 0: all cores
   std::string gemm = "auto", isa = "auto";
+  std::string precision = "f32";  // of what products multiply
   std::string memory;           // a size or a percentage; empty: no line drawn
   int micro_batch = 0;          // windows computed at once, a divisor of batch; 0: chosen
   int lanes = 0;                // micro-batches side by side, a thread each; 0: chosen

@@ -9,7 +9,7 @@
 
 #include "graph/executor.hpp"
 #include "graph/pool.hpp"
-#include "kernels/table.hpp"
+#include "kernels/gemm/backend.hpp"
 #include "platform/clock.hpp"
 #include "platform/memory.hpp"
 #include "train/way.hpp"
@@ -21,6 +21,7 @@ namespace {
 struct Speed {
   const char* kernels;
   double products;  // floating-point operations a second of matrix products
+  double exact;     // of those of f32, which attention is made of
   double others;    // "work" a second of other nodes
 };
 // Assumed of every processor, estimated and not measured: bytes a second that one thread moves between memory and the processor, what stays in the caches
@@ -32,14 +33,13 @@ constexpr double call = 1e-7, handing_over = 2.5e-6;
 // Measured on an AMD EPYC with AVX-512, one core, products of 128 x 128 by 128 x 256 and GELU of as many numbers. Only
 // the relation of the two columns matters for choosing; see slowness() for the rest.
 constexpr Speed speeds[] = {
-    {"avx512", 1.12e11, 6.5e10},
-    {"avx2", 1.04e11, 4.5e10},
-    {"baseline", 3.67e10, 1.48e10},
-    {"reference", 2.5e9, 8.5e9},
+    {"avx512", 1.12e11, 1.12e11, 6.5e10},    {"avx2", 1.04e11, 1.04e11, 4.5e10},
+    {"baseline", 3.67e10, 3.67e10, 1.48e10}, {"reference", 2.5e9, 2.5e9, 8.5e9},
+    {"bf16", 2e11, 1.12e11, 6.5e10},
 };
 
-const Speed& table_speed(const std::string& isa) {
-  const std::string_view name = kernels::table_of(isa).name;
+const Speed& table_speed(const std::string& isa, const std::string& precision) {
+  const std::string_view name = precision == "bf16" ? "bf16" : kernels::table_of(isa).name;
   for (const Speed& speed : speeds)
     if (name == speed.kernels) return speed;
   return speeds[2];
@@ -50,11 +50,12 @@ const Speed& table_speed(const std::string& isa) {
 class Calibration {
  public:
   Calibration(const Settings& settings, int threads)
-      : table_(kernels::table_of(settings.isa)),
-        m_(std::clamp(settings.context, 128, 512)),
+      : m_(std::clamp(settings.context, 128, 512)),
         n_(std::clamp(settings.ff / 2, 256, 512)),
         k_(std::clamp(settings.dim, 128, 2048)),
         half_(!settings.model.empty() && (settings.lora_rank > 0 || settings.train_last > 0)),
+        product_(half_ ? kernels::table_of(settings.isa).gemm
+                       : kernels::open_backend("native", settings.isa, settings.precision).run),
         threads_(threads),
         floats_(static_cast<size_t>(m_ * k_ + n_ * k_ + m_ * n_) + kernels::gemm_scratch_floats + 64),
         memory_(size_t(threads) * floats_ * sizeof(float)) {}
@@ -86,14 +87,14 @@ class Calibration {
     while (ready_.load() < threads_) std::this_thread::yield();
     for (int i = 0; i < 5; ++i) {
       const double start = platform::processor_seconds();
-      table_.gemm(product, scratch);
+      product_(product, scratch);
       best_[part] = std::min(best_[part], platform::processor_seconds() - start);
     }
   }
 
-  const kernels::Table& table_;
   int64_t m_, n_, k_;
   bool half_;
+  kernels::GemmFunction product_;
   int threads_;
   size_t floats_;
   Mapping memory_;
@@ -107,7 +108,7 @@ double rate_of(const Op& op, std::span<const Type> out, const Speed& speed) {
     case Cost::product:
       return speed.products / (1 + 12 / double(out[0].shape[0]));
     case Cost::attention:
-      return speed.products / 1.3;
+      return speed.exact / 1.3;
     case Cost::exchange:  // what lanes cost is in the factor of the whole step
       return std::numeric_limits<double>::infinity();
     case Cost::function:
@@ -143,8 +144,9 @@ int own_repeats(const List& list) {
   return count;
 }
 
-double step_seconds(const Graph& graph, const List& list, int threads, const std::string& isa) {
-  const Speed& speed = table_speed(isa);
+double step_seconds(const Graph& graph, const List& list, int threads, const std::string& isa,
+                    const std::string& precision) {
+  const Speed& speed = table_speed(isa, precision);
   // A lane's nodes are one thread's; it meets the others at the end of the loop.
   const int in_loop = list.lanes > 1 ? 1 : threads;
   const int rounds = (own_repeats(list) + list.lanes - 1) / list.lanes;
@@ -162,7 +164,8 @@ double step_seconds(const Graph& graph, const List& list, int threads, const std
 }
 
 double slowness(const Settings& settings) {
-  return Calibration(settings, thread_count(settings)).measure(table_speed(settings.isa).products);
+  return Calibration(settings, thread_count(settings))
+      .measure(table_speed(settings.isa, settings.precision).products);
 }
 
 }  // namespace plimsoll

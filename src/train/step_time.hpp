@@ -14,7 +14,8 @@ namespace plimsoll {
 // Micro-batches of a step that are this list's, where several ranks share them.
 int own_repeats(const List& list);
 
-double step_seconds(const Graph& graph, const List& list, int threads, const std::string& isa);
+double step_seconds(const Graph& graph, const List& list, int threads, const std::string& isa,
+                    const std::string& precision = "f32");
 
 // How many times longer this machine takes than the table says, measured in some milliseconds with products of the model's
 // size on all threads; for predicting, never for choosing.

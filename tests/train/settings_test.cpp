@@ -135,7 +135,7 @@ TEST(Table, NamesAreUniqueAndEveryFieldIsInIt) {
   std::set<std::string> names;
   for (const Setting& setting : settings_table())
     EXPECT_TRUE(names.insert(setting.name).second) << setting.name;
-  EXPECT_EQ(names.size(), 80u);
+  EXPECT_EQ(names.size(), 81u);
   EXPECT_EQ(find_setting("eval_every")->flag(), "--eval-every");
   EXPECT_EQ(find_setting("eval_every")->environment(), "PLIMSOLL_EVAL_EVERY");
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "kernels/gemm/bf16.hpp"
 #include "kernels/table.hpp"
 
 namespace plimsoll::kernels {
@@ -17,7 +18,24 @@ bool prefill(const Gemm& g) {
   return true;
 }
 
-Backend open_backend(std::string_view name, std::string_view isa) {
+namespace {
+
+Backend open_bf16(std::string_view gemm, std::string_view isa) {
+  if (gemm != "auto" && gemm != "native")
+    fail_input("--precision bf16: --gemm {} has no such products; use --gemm native", gemm);
+  if (isa != "auto" && isa != "avx512")
+    fail_input("--precision bf16: --isa {} has no such products; use --isa auto", isa);
+  const GemmFunction run = fast_bf16();
+  if (!run) fail_input("--precision bf16: this processor has no AVX512-BF16; use --precision f32");
+  const Table& table = table_of(isa);
+  return {"bf16", std::string("native ") + table.name + ", bf16 products", run, &table};
+}
+
+}  // namespace
+
+Backend open_backend(std::string_view name, std::string_view isa, std::string_view precision) {
+  if (precision == "bf16") return open_bf16(name, isa);
+  if (precision != "f32") fail_input("--precision '{}' is unknown; use f32 or bf16", precision);
   const Table& table = table_of(isa);
   if (name == "auto" || name == "native")
     return {"native", std::string("native ") + table.name, table.gemm, &table};

@@ -10,15 +10,16 @@
 namespace plimsoll::kernels {
 
 struct Backend {
-  std::string name;         // native, onednn, cblas, plain
+  std::string name;         // native, bf16, onednn, cblas, plain
   std::string description;  // "native avx512", "oneDNN 2.6.3 (libdnnl.so.2)"
   GemmFunction run = nullptr;
   const Table* table = nullptr;  // the kernels of everything else; null: the best this processor runs
 };
 
-// The backend called `name` ("auto": native) beside the kernels of `isa`. InputError where one of them is unknown or
-// cannot be had here.
-Backend open_backend(std::string_view name, std::string_view isa = "auto");
+// The backend called `name` ("auto": native) beside the kernels of `isa`, with products of f32 or bf16. InputError where one
+// of them is unknown or cannot be had here.
+Backend open_backend(std::string_view name, std::string_view isa = "auto",
+                     std::string_view precision = "f32");
 // Names of the backends that can be opened here, best first.
 std::vector<std::string> backend_names();
 
