@@ -63,7 +63,7 @@ int own_micro_batches(const List& list) {
 }
 
 RankPrediction predict_one(const Settings& settings, int vocab, const Network& network) {
-  const auto& [rank, ranks, on_node] = settings.standing;
+  const auto& [rank, ranks, on_node, apart] = settings.standing;
   const int threads = thread_count(settings);
   const Way way = unconstrained(settings, vocab, threads);
   const PlannedRun run = plan_run(settings, vocab, way, threads, Effort::quick);
@@ -111,7 +111,7 @@ std::vector<RankPrediction> predict_ranks(Settings settings, int vocab, int rank
   std::vector<RankPrediction> out;
   const double slower = slowness(settings);
   for (int rank : std::set{0, std::min(1, ranks - 1), ranks / 2, ranks - 1}) {
-    settings.standing = {rank, ranks, 1};
+    settings.standing = {rank, ranks, 1, network.bytes_per_second > 0};
     out.push_back(predict_one(settings, vocab, network));
     out.back().compute_seconds *= slower;
   }

@@ -165,11 +165,11 @@ def main():
                     if kind == "step":
                         stayed, errors = suffer(mpi, out, victim, strike=strike_later(chance, signal.SIGKILL))
                     elif kind == "exchange":
-                        stayed, errors = suffer(mpi, out, victim, f"messages {chance.randint(260, 600)} kill")
+                        stayed, errors = suffer(mpi, out, victim, f"messages {chance.randint(220, 480)} kill")
                     elif kind == "save":
                         stayed, errors = suffer(mpi, out, victim, f"files {chance.randint(200, 500)} kill")
                     else:
-                        stayed, errors = suffer(mpi, out, victim, f"messages {chance.randint(260, 600)} stop")
+                        stayed, errors = suffer(mpi, out, victim, f"messages {chance.randint(220, 480)} stop")
                     check_after(out, work, None if kind == "step" else undisturbed, victim, errors,
                                 named=mpi == "openmpi" or kind == "stopped")
                 stays.setdefault(kind, []).append(stayed)

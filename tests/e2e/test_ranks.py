@@ -30,9 +30,9 @@ def command(mpi, ranks, program, arguments):
     return [*start, program, "train", *arguments]
 
 
-def train(mpi, ranks, program, arguments):
+def train(mpi, ranks, program, arguments, **variables):
     done = subprocess.run(command(mpi, ranks, program, arguments), capture_output=True, text=True, timeout=PATIENCE,
-                          env=environment())
+                          env=environment() | variables)
     assert done.returncode == 0, (mpi, ranks, done.returncode, done.stdout, done.stderr)
     return done
 
@@ -47,7 +47,12 @@ def check_bits(program, mpi, work, one):
         out = work / f"{mpi}-{ranks}"
         done = train(mpi, ranks, program, [*RUN, "--out", str(out)])
         assert tensors(out) == one, f"{mpi}: {ranks} ranks give other bytes than one"
-        assert f"Ranks: {ranks}" in done.stdout, done.stdout
+        assert f"Ranks: {ranks}" in done.stdout and "copied in memory" in done.stdout, done.stdout
+    # As between machines: every message by MPI.
+    out = work / f"{mpi}-far"
+    done = train(mpi, 3, program, [*RUN, "--out", str(out)], PLIMSOLL_NEAR="off")
+    assert tensors(out) == one, f"{mpi}: messages by MPI give other bytes"
+    assert "copied in memory" not in done.stdout, done.stdout
 
 
 def check_resume(program, mpi, work, one):
