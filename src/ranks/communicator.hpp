@@ -46,9 +46,10 @@ class Communicator {
   } tally;
 
  protected:
-  // Lets others run until something may have been done; `heard` is what hear() said before done() was asked.
+  // Between two looks whether a transfer is done, of which there were `looks`: lets others run, at last sleeps. `heard` is what
+  // hear() said before the last look.
   virtual uint32_t hear() { return 0; }
-  virtual void rest(uint32_t heard);
+  virtual void rest(int looks, uint32_t heard);
 };
 
 // What all ranks of a run agree on. Every rank makes the same calls in the same order; without a communicator there is one
