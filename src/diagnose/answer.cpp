@@ -105,7 +105,7 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     }
     const Rise later = rise(line.held, *end, last);
     all_stopped = all_stopped && later.rate < has_stopped * first.rate;
-    if (!line.kernel_cache && line.born.empty() && later.rate >= goes_on * first.rate &&
+    if (!line.kernel_cache && !line.replaced && line.born.empty() && later.rate >= goes_on * first.rate &&
         later.bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
         first.bytes + later.bytes >= matters * own_floor(evidence))
       return Answered{Answer::leak, goes_on_text(line), i};

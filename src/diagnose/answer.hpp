@@ -61,6 +61,7 @@ struct HeldLine {
   bool kernel_cache = false;         // one compiled kernel for each shape of input: it has a bound
   std::span<const Birth> born = {};  // while running: what is alive of it
   size_t processes_kept = 0;         // that it starts again and again; 0: it does not
+  bool replaced = false;             // see Site
 };
 
 struct Evidence {

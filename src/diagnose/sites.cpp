@@ -11,6 +11,7 @@
 #include "diagnose/hints.hpp"
 #include "diagnose/judgement.hpp"
 #include "diagnose/source.hpp"
+#include "diagnose/turnover.hpp"
 #include "verdict/series.hpp"
 
 namespace plimsoll::diagnose {
@@ -246,6 +247,14 @@ class Lines {
     // A judgement takes milliseconds: while the program runs what did not gain two samples goes without.
     if (options_.verdicts && (!options_.own_names_only || site.grown >= 2 * options_.sample_bytes))
       site.verdict = verdict::judge(site.held);
+    site.replaced =
+        replaced_by_chance(site.held, site.verdict.onset,
+                           {site.oldest_seconds,
+                            sampling_error(double(site.bytes), double(site.blocks), options_.sample_bytes)});
+    if (site.replaced && site.verdict.kind != verdict::Kind::no_leak) {
+      site.verdict.kind = verdict::Kind::undecided;
+      site.verdict.growing = false;
+    }
     site.content = line.content;
     site.graph_bytes = line.graph_bytes, site.image_bytes = line.image_bytes;
     site.worker = worker_of(site.stack);

@@ -27,8 +27,9 @@ struct Site {
   double grown = 0;  // bytes by which what it always holds has risen; what comes and goes is not in it
   double oldest_seconds = 0;
   bool none_freed = false;
-  double rate = 0;   // bytes a second
-  double share = 0;  // of the growth of all sites, 0..1
+  bool replaced = false;  // all of it is young, and there is no more of it than before: see turnover.hpp
+  double rate = 0;        // bytes a second
+  double share = 0;       // of the growth of all sites, 0..1
   verdict::Verdict verdict;
   std::vector<verdict::Sample> held;          // bytes over time
   std::vector<Birth> born;                    // what is alive of it, where that was asked for

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t most_processes = 256;  // of a fork storm the largest are kept
 
-// "4711.0.heap" -> 4711, 0
-bool parse_name(const std::string& name, int& pid, int& number) {
+// "4711.123456789.heap" -> 4711, 123456789
+bool parse_name(const std::string& name, int& pid, uint64_t& number) {
   const char* end = name.data() + name.size();
   const auto first = std::from_chars(name.data(), end, pid);
   if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.') return false;
@@ -122,7 +122,8 @@ void Collector::find_files(double time) {
   for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    int pid = 0, number = 0;
+    int pid = 0;
+    uint64_t number = 0;
     if (by_file_.contains(name) || !parse_name(name, pid, number)) continue;
     try {
       auto process = std::make_unique<Profiled>();

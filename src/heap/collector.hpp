@@ -20,7 +20,7 @@ namespace plimsoll::heap {
 // One program a process ran: a new one begins with exec.
 struct Profiled {
   int pid = 0;
-  int number = 0;  // which of the programs the process ran: exec begins the next
+  uint64_t number = 0;  // the later of the programs the process ran has the greater: exec begins the next
   double first_seen = 0, last_seen = 0;
   bool ended = false;
   std::unique_ptr<Reader> reader;

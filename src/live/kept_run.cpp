@@ -60,8 +60,6 @@ KeptRun::KeptRun(const RunReader& reader, std::string name) {
   data_.plan = reader.plan();
   data_.plan_roles = reader.plan_roles();
   data_.sites = reader.sites();
-  data_.pictures = reader.pictures();
-  data_.answers = reader.answers();
   data_.from = data_.session_begin();
 }
 
@@ -83,6 +81,12 @@ report::RunData KeptRun::take(const RunTail::News& news) {
       return Measures{row.rank, known_or_nan(row.rss), row.waiting_seconds};
     });
     data_.ranks = more.ranks = report::view_ranks(data_, false);
+  }
+  if (!news.answers.empty()) {
+    data_.pictures = news.pictures;
+    append(data_.answers, news.answers);
+    drop_oldest(data_.answers, most_others);
+    more.pictures = data_.pictures, more.answers = data_.answers;
   }
   for (const RunReader::Process& row : news.processes)
     if (known_.count(row.id) || known_.size() < 2 * most_processes) known_[row.id].process = row;

@@ -10,6 +10,8 @@ namespace plimsoll {
 struct RunTail::State {
   explicit State(const std::filesystem::path& path) : file(path) {
     if (file.has_table(Table<RankSampleRow>::name)) ranks.emplace(file);
+    if (file.has_table(Table<RunReader::Answer>::name)) answers.emplace(file);
+    if (file.has_table(Table<RunReader::Picture>::name)) pictures.emplace(file);
   }
 
   RunFile file;
@@ -27,7 +29,10 @@ struct RunTail::State {
   Followed<RunReader::Event> events{file};
   Followed<RunReader::Verdict> verdicts{file};
   Followed<RunReader::Process> processes{file};
-  std::optional<Followed<RankSampleRow>> ranks;  // early files have no such table
+  // Early files have no such tables.
+  std::optional<Followed<RankSampleRow>> ranks;
+  std::optional<Followed<RunReader::Answer>> answers;
+  std::optional<Followed<RunReader::Picture>> pictures;
   // Rows of processes change: each living one is looked at every time.
   Select<RunReader::Process> process{file.get(), "WHERE id = ?"};
   Statement version{file.get(), "PRAGMA data_version"};
@@ -101,6 +106,11 @@ RunTail::News RunTail::next(size_t most) {
       news.phases.push_back({row.time, state.file.phase_name(row.phase_id)});
     news.events = counted(state.read(state.events, most));
     if (state.ranks) news.rank_samples = counted(state.read(*state.ranks, most));
+    if (state.answers) news.answers = counted(state.read(*state.answers, most));
+    if (state.pictures && !news.answers.empty()) {
+      state.pictures->cursor = 0;  // a resumed run has replaced them
+      news.pictures = state.read(*state.pictures, most);
+    }
     // A verdict is on everything before it: it comes when all of that has been given.
     if (!cut) news.verdicts = counted(state.read(state.verdicts, most));
   } catch (...) {

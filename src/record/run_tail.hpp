@@ -32,6 +32,8 @@ class RunTail {
     std::vector<RunReader::Phase> phases;
     std::vector<RunReader::Event> events;
     std::vector<RankSampleRow> rank_samples;
+    std::vector<RunReader::Answer> answers;
+    std::vector<RunReader::Picture> pictures;  // all of them, where there are new answers
     std::vector<RunReader::Verdict> verdicts;  // after all rows before them
   };
   // At most `most` rows of each table; nothing at all where nothing has changed.

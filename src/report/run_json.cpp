@@ -5,6 +5,7 @@
 
 #include "report/compare.hpp"
 #include "report/json_text.hpp"
+#include "report/memory_parts.hpp"
 #include "report/process_stack.hpp"
 #include "report/shown_text.hpp"
 #include "report/thin.hpp"
@@ -302,6 +303,9 @@ class RunText {
     for (size_t i = 0; i < std::min(data_.plan_roles.size(), most_roles); ++i)
       if (data_.plan_roles[i].role != "total")
         json_.key(shown(data_.plan_roles[i].role)).integer(data_.plan_roles[i].bytes);
+    json_.close('}');
+    json_.key("measured").open('{');
+    for (const MemoryPart& part : memory_parts(data_)) json_.key(part.name).integer(part.bytes);
     json_.close('}');
     json_.key("left_out").integer(int64_t(data_.plan.size() - values.size()));
     cells({"name", "role", "offset", "bytes", "first", "last"}, values,

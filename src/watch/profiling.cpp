@@ -158,7 +158,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
     evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
                               site.verdict.onset, site.none_freed,
                               site.content == diagnose::Content::kernel_cache, site.born,
-                              site.processes_kept ? site.processes_kept->count : 0});
+                              site.processes_kept ? site.processes_kept->count : 0, site.replaced});
   diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
   const bool said_aloud = how.running && !how.quick;
   if (said_aloud && report.answer == diagnose::Answer::leak && report.answer_site)

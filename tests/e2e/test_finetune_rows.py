@@ -1,7 +1,8 @@
 """Fine-tuning on rows: packing does not change the loss, killed runs end with the same bytes, selective loss begins where it is told to."""
 import random
 
-from harness import LONG, SANITIZED, SOURCE, Running, Temporary, checkpoints, environment, json, os, run, same_checkpoint, shutil, signal, subprocess, time
+from harness import LONG, SANITIZED, SOURCE, Temporary, environment, json, os, run, same_checkpoint, subprocess
+from killing import kill_and_resume
 from tiny_model import make_model
 
 STEPS = 1200
@@ -48,29 +49,10 @@ def check_kills(folder):
     assert whole["allocations_after_warmup"] in (0, None), whole["allocations_after_warmup"]
     fresh = ["train", "--model", "model", "--data", "rows.jsonl", "--context", 96, "--batch", 3, "--iterations", STEPS, "--lr", 0.003,
              "--lora-rank", 4, "--checkpoint-every", 20, "--threads", 2, "--out", "killed", "--stream", "on"]
-    draw, kills, before, killed = random.Random(2), 0, 0, folder / "killed"
-    while kills < KILLS:
-        begun = checkpoints(killed)
-        running = Running(folder, *(["train", "--resume", "killed"] if begun else fresh))
-        until = time.monotonic() + draw.uniform(0.02, 0.5)
-        while running.alive() and time.monotonic() < until:
-            time.sleep(0.001)
-        running.send(signal.SIGKILL)
-        ended = running.wait()
-        if ended.code == 0:  # it was quicker: on from the oldest checkpoint
-            for step in checkpoints(killed)[1:]:
-                shutil.rmtree(killed / f"step-{step:06}")
-            continue
-        assert ended.code == -signal.SIGKILL, ended
-        kills += 1
-        before += not begun
-        if not checkpoints(killed):
-            shutil.rmtree(killed, ignore_errors=True)
-    assert before < kills, "every kill came before there was a checkpoint"
-    run(folder, *(["train", "--resume", "killed"] if checkpoints(killed) else fresh))
-    same_checkpoint(folder / "whole", killed, STEPS)
+    before = kill_and_resume(folder, fresh, "killed", KILLS, 0.5)
+    same_checkpoint(folder / "whole", folder / "killed", STEPS)
     windows = run(folder, "data", "check", "rows.jsonl", "--model", "model", "--context", 96, "--json").json()["windows"]
-    print(f"{kills} kills, {before} of them before the first checkpoint, {3 * STEPS / (0.9 * windows):.0f} epochs: the same bytes")
+    print(f"{KILLS} kills, {before} of them before the first checkpoint, {3 * STEPS / (0.9 * windows):.0f} epochs: the same bytes")
 
 
 def losses(folder, *more):

@@ -134,6 +134,22 @@ def test_child_process_is_named():
         assert site["pid"] == int(re.search(rb"child (\d+)", result.out)[1]), site
 
 
+# As a launcher does that is a chain of scripts: each program is seen for a while before it becomes the next.
+CHAIN = """
+import os, sys, time
+time.sleep(0.4)
+left = int(sys.argv[1])
+os.execv(sys.executable, [sys.executable, *([sys.argv[0], str(left - 1)] if left else []), *sys.argv[2:]])
+"""
+
+
+def test_what_a_process_becomes_by_exec_is_profiled():
+    with tempfile.TemporaryDirectory() as folder:
+        chain, path = script(folder, CHAIN, "chain.py"), script(folder, LEAK)
+        result = profile("--", sys.executable, chain, 3, path, "_exit", STEPS)
+        check_leak(result, path, LEAKING_LINE, STEPS * 200_000)
+
+
 def test_record_of_a_killed_program_has_its_sites():
     with tempfile.TemporaryDirectory() as folder:
         path, run = script(folder, LEAK), os.path.join(folder, "run.db")

@@ -19,7 +19,8 @@ struct FormatMark {
 inline void decode_marked(const uint8_t* data, size_t size, const FormatMark& mark) {
   std::vector<uint8_t> bytes(data, data + size);
   const auto put = [&](size_t at, std::string_view text) {
-    if (bytes.size() >= at + text.size()) std::memcpy(bytes.data() + at, text.data(), text.size());
+    if (!text.empty() && bytes.size() >= at + text.size())
+      std::memcpy(bytes.data() + at, text.data(), text.size());
   };
   put(0, mark.first);
   put(8, mark.later);
@@ -27,7 +28,7 @@ inline void decode_marked(const uint8_t* data, size_t size, const FormatMark& ma
     // The last byte says how far a JPEG may be shrunk.
     const int64_t enough = size ? data[size - 1] % 64 : 0;
     const PictureHeader header = read_picture_header(bytes, {}, enough);
-    if (header.pixels() > 1 << 20) return;  // large ones only take longer
+    if (header.pixels() > 1 << 16) return;  // large ones only take longer
     std::vector<uint8_t> memory(header.memory() + 64, 0xa5);
     const std::span<uint8_t> given(memory.data() + 32, size_t(header.memory()));
     const uint64_t before = allocations();

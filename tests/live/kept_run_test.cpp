@@ -95,5 +95,36 @@ TEST(KeptRun, AnIncrementHoldsWhatAProcessHadBefore) {
   EXPECT_EQ(fixture.kept.take(third).processes.size(), 1u);  // what has ended is told once
 }
 
+// What is said at an evaluation comes with the next news, and the page gets the whole strip in the place of the one it has.
+TEST(KeptRun, PicturesAndAnswersAreFollowed) {
+  Fixture fixture;
+  RunTail tail(fixture.folder.path / "run.db");
+  fixture.kept.take(tail.next());
+  fixture.record.picture({.number = 0, .name = "a.png", .question = "what?", .answer = "cat"});
+  fixture.record.picture({.number = 1, .name = "b.png", .question = "what?", .answer = "dog"});
+  fixture.record.answer({.step = 10, .picture = 0, .text = "car"});
+  fixture.record.commit();
+  const report::RunData first = fixture.kept.take(tail.next());
+  EXPECT_EQ(first.pictures.size(), 2u);
+  EXPECT_EQ(first.answers.size(), 1u);
+  fixture.record.answer({.step = 20, .picture = 0, .text = "cat"});
+  fixture.record.commit();
+  const report::RunData second = fixture.kept.take(tail.next());
+  EXPECT_EQ(second.pictures.size(), 2u);
+  ASSERT_EQ(second.answers.size(), 2u);
+  EXPECT_EQ(second.answers[1].text, "cat");
+  fixture.record.clear_pictures();  // as a resumed run does
+  fixture.record.picture({.number = 0, .name = "c.png", .question = "what?", .answer = "cow"});
+  fixture.record.answer({.step = 30, .picture = 0, .text = "cow"});
+  fixture.record.commit();
+  const report::RunData third = fixture.kept.take(tail.next());
+  ASSERT_EQ(third.pictures.size(), 1u);
+  EXPECT_EQ(third.pictures[0].name, "c.png");
+  EXPECT_EQ(fixture.kept.data().pictures.size(), 1u);
+  fixture.record.step({.step = 21, .time = 3, .loss = 1});
+  fixture.record.commit();
+  EXPECT_TRUE(fixture.kept.take(tail.next()).pictures.empty()) << "only what is new is sent";
+}
+
 }  // namespace
 }  // namespace plimsoll::live

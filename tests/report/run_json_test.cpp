@@ -126,6 +126,22 @@ TEST(RunJson, AnIncrementHasOnlyWhatItWasGiven) {
     EXPECT_TRUE(whole.contains(key)) << key;
 }
 
+TEST(RunJson, ThePlanSaysWhatTheMeasuredMemoryIsMadeOf) {
+  RunData data;
+  data.memory = {memory_at(1, 900), memory_at(2, 1700)};
+  data.plan = {{"x", "image cache", 0, 300, 0, 1}};
+  data.plan_roles = {{"total", 1000}, {"image cache", 300}, {"image buffer", 600}};
+  data.memory[1].rss = 1700;
+  const Json parts = Json::parse(run_json(data))["plan"]["measured"];
+  int64_t sum = 0;
+  for (const auto& [name, bytes] : parts.items()) sum += bytes.get<int64_t>();
+  EXPECT_EQ(sum, 1700) << parts;
+  EXPECT_EQ(parts["image cache"], 300);
+  EXPECT_EQ(parts["the process beside the plan"], 700);
+  data.plan_roles[0].bytes = 5;  // a record that lies
+  EXPECT_TRUE(Json::parse(run_json(data))["plan"]["measured"].empty());
+}
+
 TEST(RunJson, ProcessesBeyondTheShownOnesAreSummed) {
   RunData data = long_run(20, 40);
   for (auto& process : data.processes) process.name = "p";

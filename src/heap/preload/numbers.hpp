@@ -1,9 +1,17 @@
-// The few numerical functions that sampling needs, without the mathematics library.
+// The few numerical functions that sampling needs, without the mathematics library, and the clock.
 #pragma once
+#include <time.h>
+
 #include <cstdint>
 #include <cstring>
 
 namespace plimsoll::heap {
+
+inline uint64_t monotonic_nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
+}
 
 // ln x for positive normal x, to about 1e-8.
 inline double natural_logarithm(double x) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "heap/preload/dormant.hpp"
+#include "heap/preload/numbers.hpp"
 #include "heap/preload/python.hpp"
 #include "heap/preload/sampling.hpp"
 #include "heap/preload/text.hpp"
@@ -62,9 +63,11 @@ int create_file(uint64_t bytes) {
   char path[4096];
   const char* end = path + sizeof path;
   char* base = append(append(append(path, end, folder), end, "/"), end, uint64_t(getpid()));
-  // Programs a process became by exec each get a file.
+  // Programs a process became by exec each get a file. The watcher removes those of the earlier ones: a name that could come
+  // again would be taken for one of them, so it is the moment.
+  const uint64_t now = monotonic_nanoseconds();
   for (uint64_t attempt = 0; attempt < 64; ++attempt) {
-    append(append(append(base, end, "."), end, attempt), end, ".heap");
+    append(append(append(base, end, "."), end, now + attempt), end, ".heap");
     const int descriptor =
         int(syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (descriptor < 0) {
@@ -124,9 +127,7 @@ bool begin_file(Store& store) {
   header->version = file_version;
   header->pid = uint32_t(getpid());
   header->file_bytes = bytes;
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  header->began = uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
+  header->began = monotonic_nanoseconds();
   header->rate = rate;
   wiped.finer = most_finer;
   wiped.paced_samples = 0, wiped.paced_since = header->began;

@@ -39,12 +39,6 @@ struct Visit {
   }
 };
 
-uint64_t nanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return uint64_t(now.tv_sec) * 1000000000u + uint64_t(now.tv_nsec);
-}
-
 void draw() {
   if (!profiling_wanted()) {
     // Asleep, this is how often the page is looked at.
@@ -59,7 +53,7 @@ void draw() {
 // True in a thread's first visit: what was asked for has not been hit by a drawn interval yet.
 bool seed() {
   if (random_state != 0) return false;
-  random_state = mix(nanoseconds(), reinterpret_cast<uintptr_t>(&random_state)) | 1;
+  random_state = mix(monotonic_nanoseconds(), reinterpret_cast<uintptr_t>(&random_state)) | 1;
   for (int i = 0; i < 4; ++i) uniform(random_state);
   return true;
 }
@@ -144,7 +138,7 @@ void record(void* address, size_t size, Domain domain, uint64_t rate, const Stac
     remove_block(*store, reinterpret_cast<uintptr_t>(address), old);
     if (const uint32_t site = find_site(*store, stack.native, stack.python)) {
       const double all = size == 0 ? 0 : double(size) / chance_of_sample(double(size) / double(rate));
-      const uint64_t now = nanoseconds();
+      const uint64_t now = monotonic_nanoseconds();
       const Block block{reinterpret_cast<uintptr_t>(address), size, uint64_t(all + 0.5), now, site, domain};
       store->sites[site].bytes += block.bytes;
       store->sites[site].blocks += blocks_of(block);

@@ -79,7 +79,7 @@ function merge(run, more) {
   const memory = run.memory.rows, last = run.phases.rows[run.phases.rows.length - 1];
   if (last && memory.length) last[end] = Math.max(last[begin], memory[memory.length - 1][columnOf(run.memory, 'time')]);
   if (more.processes) appendProcesses(run, more.processes);
-  for (const name of ['verdict', 'line', 'floor', 'trend', 'spikes', 'plan', 'sites', 'configuration'])
+  for (const name of ['verdict', 'line', 'floor', 'trend', 'spikes', 'plan', 'pictures', 'sites', 'configuration'])
     if (name in more) run[name] = more[name];
 }
 

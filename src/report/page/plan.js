@@ -19,19 +19,20 @@ class PlanSection {
     // By role what it holds at the fullest moment, as the trainer printed it; old records do not say.
     const recorded = run.plan.roles || {}, totals = Object.keys(recorded).length ? {...recorded} : {};
     for (const value of this.values) if (!(value.role in recorded)) totals[value.role] = (totals[value.role] || 0) + value.size;
+    this.totals = totals;
     this.roles = Object.keys(totals).sort((a, b) => totals[b] - totals[a]);
     this.nodes = Math.max(...this.values.map(value => value.last)) + 1;
     this.resident = rowsOf(run.memory, 'time', 'rss').filter(row => row[1] !== null);
     const [, peak] = extremes(this.resident.map(row => row[1]));
     this.top = Math.max(run.plan.total_bytes, peak || 0) * 1.04;
-    if (!this.canvas) this.build(totals);
+    if (!this.canvas) this.build();
     this.draw();
   }
 
-  build(totals) {
+  build() {
     const total = this.run.plan.total_bytes;
     this.host.append(make('p', {class: 'note'}, `Every value of a training step has a fixed place: ${bytes(total)} in ${count(this.values.length)} values, known before the first step. ` +
-      'On the right, on the same scale, the measured memory: the plan and the program itself.'));
+      'On the right, on the same scale, what was measured, in bands: the roles of the plan and, in grey above them, the process beside it.'));
     this.readout = make('div', {class: 'readout', role: 'status'});
     this.reset = make('button', {type: 'button', class: 'small', hidden: true, onclick: () => this.zoom(null)}, 'Show all');
     this.canvas = make('canvas', {class: 'plan', id: 'plan-chart', tabindex: 0, role: 'application', 'aria-roledescription': 'chart',
@@ -39,8 +40,8 @@ class PlanSection {
       onpointermove: event => this.move(event), onpointerdown: event => this.down(event), onpointerup: event => this.up(event),
       onpointerleave: () => this.point(null), ondblclick: () => this.zoom(null), onkeydown: event => this.key(event)});
     this.host.append(make('div', {class: 'tools'}, this.readout, this.reset), this.canvas,
-      make('ul', {class: 'legend'}, ...this.roles.map((role, i) => make('li', {}, swatch(`var(--${planHues[i % planHues.length]})`), `${role} ${bytes(totals[role])}`))),
-      asTable('What the measured memory is made of', [{name: 'part'}, {name: 'size', right: true}], () => this.parts(totals)),
+      make('ul', {class: 'legend'}, ...this.roles.map((role, i) => make('li', {}, swatch(`var(--${planHues[i % planHues.length]})`), `${role} ${bytes(this.totals[role])}`))),
+      asTable('What the measured memory is made of', [{name: 'part'}, {name: 'size', right: true}], () => this.parts()),
       asTable('Largest values as a table', [{name: 'value'}, {name: 'role'}, {name: 'size', right: true}, {name: 'offset', right: true}, {name: 'lives', right: true}],
         () => this.values.slice(0, 60).map(value => [value.name, value.role, bytes(value.size), bytes(value.offset), `${value.first} to ${value.last}`])));
     this.view = null;
@@ -49,10 +50,10 @@ class PlanSection {
   }
 
   // The roles, what lies between values, and the process beside the plan add up to what was measured last.
-  parts(totals) {
-    const named = this.roles.reduce((sum, role) => sum + totals[role], 0), total = this.run.plan.total_bytes;
+  parts() {
+    const named = this.roles.reduce((sum, role) => sum + this.totals[role], 0), total = this.run.plan.total_bytes;
     const measured = this.resident.length ? this.resident[this.resident.length - 1][1] : null;
-    const rows = this.roles.map(role => [role, exactBytes(totals[role])]);
+    const rows = this.roles.map(role => [role, exactBytes(this.totals[role])]);
     if (total > named) rows.push(['gaps of the plan', exactBytes(total - named)]);
     if (measured !== null && measured >= total) rows.push(['the process beside the plan', exactBytes(measured - total)], ['measured', exactBytes(measured)]);
     return rows;
@@ -125,6 +126,8 @@ class PlanSection {
     canvas.beginPath();
     canvas.rect(left, area.y, width, area.h);
     canvas.clip();
+    const x = time => left + (time - from) / Math.max(to - from, 1e-9) * width;
+    this.drawBands(canvas, g, rows.map(([time, value]) => [x(time), g.y(value)]), left, width);
     const plan = g.y(this.run.plan.total_bytes);
     canvas.strokeStyle = colour('muted');
     canvas.setLineDash([4, 3]);
@@ -136,10 +139,7 @@ class PlanSection {
     canvas.strokeStyle = colour('memory');
     canvas.lineWidth = 1.5;
     canvas.beginPath();
-    rows.forEach(([time, value], i) => {
-      const x = left + (time - from) / Math.max(to - from, 1e-9) * width, y = g.y(value);
-      if (i) canvas.lineTo(x, y); else canvas.moveTo(x, y);
-    });
+    rows.forEach(([time, value], i) => i ? canvas.lineTo(x(time), g.y(value)) : canvas.moveTo(x(time), g.y(value)));
     canvas.stroke();
     canvas.restore();
     canvas.fillStyle = colour('muted');
@@ -150,6 +150,27 @@ class PlanSection {
     canvas.fillText(`plan ${bytes(this.run.plan.total_bytes)}`, left + width, label);
     canvas.fillStyle = colour('memory');
     canvas.fillText(`RSS ${bytes(last)}`, left + width, Math.max(area.y + 8, Math.min(g.y(last) - 10, label - 16)));
+  }
+
+  // Below the measured curve: the roles of the plan, one upon the other, and above the plan the process beside it.
+  drawBands(canvas, g, curve, left, width) {
+    canvas.save();
+    canvas.beginPath();
+    canvas.moveTo(left, g.y(0));
+    for (const [x, y] of curve) canvas.lineTo(x, y);
+    canvas.lineTo(left + width, g.y(0));
+    canvas.clip();
+    canvas.globalAlpha = .55;
+    let below = 0;
+    const band = (size, hue) => {
+      canvas.fillStyle = hue;
+      canvas.fillRect(left, g.y(below + size), width, g.y(below) - g.y(below + size));
+      below += size;
+    };
+    this.roles.forEach((role, i) => band(this.totals[role], colour(planHues[i % planHues.length])));
+    band(Math.max(0, this.run.plan.total_bytes - below), colour('grid'));
+    band(Math.max(0, this.top - below), colour('muted'));
+    canvas.restore();
   }
 
   at(event) {
