@@ -29,6 +29,22 @@ void call_leak(verdict::Verdict& tree, const Site& site, const std::string& reas
       fmt::format("Leak: {}, {} more per second.", escape(reason), format_bytes(uint64_t(tree.rate)));
 }
 
+// The process that holds the line, where it is one.
+void blame_holder(Judgement& judgement, const History& history, const Site& site) {
+  if (site.pids.size() != 1) return;
+  const Lifetime* holder = nullptr;  // the last that had this number
+  for (const auto& [id, life] : history.processes())
+    if (id.pid == site.pids.front() && (!holder || id.start_ticks > holder->id.start_ticks)) holder = &life;
+  if (!holder) return;
+  const auto role = judgement.roles.role.find(holder->id);
+  judgement.culprit_id = holder->id;
+  judgement.culprit = {
+      .pid = holder->id.pid,
+      .name = escape(holder->name),
+      .role = role_name(role == judgement.roles.role.end() ? ProcessRole::other : role->second),
+      .rate = judgement.verdict.rate};
+}
+
 }  // namespace
 
 void adopt(Answered answered, double sample_bytes, SiteReport& report) {
@@ -60,6 +76,18 @@ void join(verdict::Verdict& tree, const SiteReport& report) {
     tree.sentence = fmt::format(
         "{}{}.", report.answer == Answer::filling ? "Growing: " : "No leak: ", escape(report.reason));
   }
+}
+
+void join(Judgement& judgement, const History& history, const SiteReport& report) {
+  join(judgement.verdict, report);
+  if (judgement.verdict.kind == verdict::Kind::no_leak) {
+    judgement.culprit.reset();
+    judgement.next.clear();
+    return;
+  }
+  if (judgement.verdict.kind == verdict::Kind::leak && !judgement.culprit && report.answer_site)
+    blame_holder(judgement, history, report.sites[*report.answer_site]);
+  judgement.next = next_with_sites(report);
 }
 
 }  // namespace plimsoll::diagnose

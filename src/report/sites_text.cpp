@@ -50,6 +50,10 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
     if (bytes > 0)
       text += fmt::format("  {:>9}  {:>3.0f} %  {}\n", format_bytes(bytes),
                           100 * double(bytes) / double(memory.pss), name);
+  // Samples say what is asked for to a few percent only.
+  if (memory.untouched > memory.live_heap / 10)
+    text += fmt::format("  about {} was asked for and never touched: lines count it, it takes no memory\n",
+                        format_bytes(memory.untouched));
   return text;
 }
 

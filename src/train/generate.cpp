@@ -62,19 +62,14 @@ bool Generator::feed(int32_t token, Interrupt interrupt) {
   return true;
 }
 
-int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
-  const float* logits = runtime_.executor().data(runtime_.program().logits);
-  const int known = tokenizer_.vocabulary();  // a fixed vocabulary may be larger than what the data uses
-  auto& c = candidates_;
-  for (int i = 0; i < known; ++i) c[static_cast<size_t>(i)] = {logits[i], i};
-  const auto end = c.begin() + known;
-  if (options.temperature <= 0) return std::max_element(c.begin(), end)->second;
+int32_t draw_token(std::span<Candidate> c, const SamplingOptions& options, double uniform) {
+  if (options.temperature <= 0) return std::max_element(c.begin(), c.end())->second;
   auto higher = [](const auto& a, const auto& b) {
     return a.first > b.first || (a.first == b.first && a.second < b.second);
   };
-  auto last = end;
-  if (options.top_k > 0 && options.top_k < known) last = c.begin() + options.top_k;
-  if (last != end || options.top_p < 1) std::partial_sort(c.begin(), last, end, higher);
+  auto last = c.end();
+  if (options.top_k > 0 && size_t(options.top_k) < c.size()) last = c.begin() + options.top_k;
+  if (last != c.end() || options.top_p < 1) std::partial_sort(c.begin(), last, c.end(), higher);
   float top = c.front().first;
   for (auto i = c.begin(); i != last; ++i) top = std::max(top, i->first);
   double sum = 0;
@@ -89,10 +84,19 @@ int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
         break;
       }
   }
-  double left = CounterRng(options.seed, Stream::sampling).uniform(counter) * sum;
+  double left = uniform * sum;
   for (auto i = c.begin(); i != last; ++i)
     if ((left -= i->first) < 0) return i->second;
   return (last - 1)->second;
+}
+
+int32_t Generator::draw(const SamplingOptions& options, uint64_t counter) {
+  const float* logits = runtime_.executor().data(runtime_.program().logits);
+  const auto known =
+      size_t(tokenizer_.vocabulary());  // a fixed vocabulary may be larger than what the data uses
+  for (size_t i = 0; i < known; ++i) candidates_[i] = {logits[i], int32_t(i)};
+  return draw_token(std::span(candidates_).first(known), options,
+                    CounterRng(options.seed, Stream::sampling).uniform(counter));
 }
 
 std::optional<std::string_view> Generator::generate(const std::vector<int32_t>& prompt, int length,

@@ -1,6 +1,7 @@
 // Generates text one token at a time through the cached list. All memory is allocated in the constructor.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,12 @@ struct SamplingOptions {
   double top_p = 1;
   uint64_t seed = 1;
 };
+
+// A logit and its token.
+using Candidate = std::pair<float, int32_t>;
+// The token that `uniform`, in [0, 1), draws from the distribution of the logits; equal ones count by their token. Changes the
+// candidates.
+int32_t draw_token(std::span<Candidate> candidates, const SamplingOptions& options, double uniform);
 
 class Generator {
  public:
@@ -56,7 +63,7 @@ class Generator {
   size_t filled_ = 0;
   std::vector<float> shown_;  // features of the tiles
   int32_t next_row_ = 0;      // of those
-  std::vector<std::pair<float, int32_t>> candidates_;
+  std::vector<Candidate> candidates_;
   std::string text_;
 };
 

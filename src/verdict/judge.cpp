@@ -61,8 +61,7 @@ Look look(const Stretch& stretch, double period, size_t most, Caution caution) {
 }
 
 bool is_leak(const Comparison& c, const Options& options) {
-  return c.evidence > options.evidence && c.leak.rise > 2 * c.leak.rise_error &&
-         c.leak.rise >= options.matter_fraction;
+  return c.evidence > options.evidence && c.leak.rise >= options.matter_fraction;
 }
 
 // The least growth over the stretch, as a share of the base, that would have been called a leak: found by adding it.

@@ -56,6 +56,16 @@ std::optional<diagnose::HeldMemory> Profiling::memory_at(double time) const {
   return found;
 }
 
+// What was only just asked for may be about to be touched: the least of the last readings.
+uint64_t Profiling::stays_untouched(double time) const {
+  constexpr size_t several = 5;
+  uint64_t least = UINT64_MAX;
+  size_t count = 0;
+  for (auto reading = readings_.rbegin(); reading != readings_.rend() && count < several; ++reading)
+    if (reading->first <= time) least = std::min(least, reading->second.untouched), ++count;
+  return count == several ? least : 0;
+}
+
 bool Profiling::is_sampled(int pid) const {
   return std::any_of(collector_.processes().begin(), collector_.processes().end(),
                      [&](const auto& process) { return !process->ended && process->pid == pid; });
@@ -73,7 +83,7 @@ uint64_t Profiling::live_in(int pid) const {
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
   const double begin = platform::monotonic_seconds();
   heap::MemoryClasses all;
-  uint64_t live = 0;
+  uint64_t live = 0, untouched = 0;
   for (const observe::Process& process : snapshot.processes) {
     if (process.zombie()) continue;
     heap::SmapsClassifier classifier;
@@ -87,13 +97,15 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
     }
     all += classes;
     // What a forked process inherited and has copied was never given back.
-    live +=
-        forked(process, snapshot) ? classes.anonymous : std::min(classes.anonymous, live_in(process.id.pid));
+    const uint64_t held = forked(process, snapshot) ? classes.anonymous : live_in(process.id.pid),
+                   there = std::min(classes.anonymous, held);
+    live += there, untouched += held - there;
   }
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::monotonic_seconds() - begin));
   if (all.sum() == 0) return;
   if (attachment_) attachment_->memory(all);
-  const diagnose::HeldMemory now = diagnose::held_memory(all, live);
+  diagnose::HeldMemory now = diagnose::held_memory(all, live);
+  now.untouched = untouched;
   // The end of a program is not what it held.
   if (memory_ && now.pss < memory_->pss / 2 && now.pss < first_memory_->pss) return;
   memory_ = now;
@@ -136,7 +148,8 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                                                        .freed_stacks = !how.running,
                                                        .sample_bytes = double(rate_),
                                                        .footprints = &footprints_});
-  report.memory = memory_;
+  report.memory = memory_at(now);
+  if (report.memory) report.memory->untouched = stays_untouched(now);
   if (attachment_ && report.memory) {
     // What was allocated before is not known to the library: nothing can be said of what the allocator keeps.
     report.memory->live_heap += std::exchange(report.memory->retained, 0);
@@ -150,7 +163,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .settled = settled(now),
                               .steps = steps_,
                               .before = memory_at(tree.onset),
-                              .now = memory_,
+                              .now = memory_at(now),
                               .called = called_};
   // From outside nobody knows what the program has freed.
   if (attachment_ && attachment_->seen().woken == 0) evidence.before.reset(), evidence.now.reset();

@@ -62,6 +62,7 @@ class Profiling {
   diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
   double settled(double time) const;
+  uint64_t stays_untouched(double time) const;
   std::optional<diagnose::HeldMemory> memory_at(double time) const;
   bool is_sampled(int pid) const;
   uint64_t live_in(int pid) const;  // footprint of what its sites hold

@@ -407,8 +407,7 @@ int Watch::finish() {
   if (profiling_) {
     profiling_->look(clock_.now());
     sites = profiling_->report(judgement.verdict, until);
-    diagnose::join(judgement.verdict, *sites);
-    if (!judgement.next.empty()) judgement.next = diagnose::next_with_sites(*sites);
+    diagnose::join(judgement, judge_.history(), *sites);
   }
   const diagnose::SiteReport* lines = sites ? &*sites : nullptr;
   const std::string json = report::final_line(judgement, judge_.history(), until, options_.all, lines);

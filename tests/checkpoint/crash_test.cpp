@@ -120,8 +120,11 @@ TEST_F(Crash, KilledAtRandomMoments) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
-    // The first one is left alone until something is there to resume.
-    while (resumed == 0 && shared->durable == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    // It is left alone until it saves, however slowly it starts; the first one until something is there to resume.
+    const auto busy = [&] {
+      return resumed ? shared->saving || shared->durable > resumed : shared->durable > 0;
+    };
+    while (!busy()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(
         std::chrono::microseconds(std::uniform_int_distribution<int>(0, 60'000)(random)));
     kill(child, SIGKILL);

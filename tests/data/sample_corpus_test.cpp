@@ -90,7 +90,7 @@ TEST_F(SampleCorpusTest, RandomAccessEqualsReadingInOrder) {
     std::vector<float> worth(count);
     corpus.window(split, 0, all);
     corpus.distrust(split, 0, worth);
-    rc::check([&] {
+    EXPECT_TRUE(rc::check([&] {
       const auto place = *rc::gen::inRange<uint64_t>(0, count);
       const auto length = *rc::gen::inRange<uint64_t>(0, count - place + 1);
       std::vector<int32_t> tokens(length);
@@ -99,7 +99,7 @@ TEST_F(SampleCorpusTest, RandomAccessEqualsReadingInOrder) {
       corpus.distrust(split, place, here);
       RC_ASSERT(std::equal(tokens.begin(), tokens.end(), all.begin() + ptrdiff_t(place)));
       RC_ASSERT(std::equal(here.begin(), here.end(), worth.begin() + ptrdiff_t(place)));
-    });
+    }));
     std::vector<int32_t> beyond(2);
     EXPECT_THROW(corpus.window(split, count - 1, beyond), Error);
   }
@@ -253,14 +253,14 @@ TEST_F(SampleCorpusTest, TheStepIsTheWholeCursorOfABatch) {
   for (size_t i = 0; i < 36; ++i) (i < 9 ? row : sum) += all[7].second[i];
   EXPECT_NEAR((sum + row) / 36, 1, 1e-5);  // over the whole batch, not over a row
   EXPECT_GT(std::abs(row / 9 - 1), .01);
-  rc::check([&] {
+  EXPECT_TRUE(rc::check([&] {
     Batches resumed(corpus, 4, 4, 9, how);
     const auto from = *rc::gen::inRange<uint64_t>(0, 60);
     for (uint64_t step = from; step < std::min<uint64_t>(60, from + 3); ++step)
       RC_ASSERT(filled(resumed, step) == all[step]);
     const auto back = *rc::gen::inRange<uint64_t>(0, 60);
     RC_ASSERT(filled(resumed, back) == all[back]);
-  });
+  }));
 }
 
 TEST_F(SampleCorpusTest, ReadingALargeFileTakesNoMemory) {

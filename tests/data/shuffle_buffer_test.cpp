@@ -28,7 +28,7 @@ std::vector<uint64_t> epoch(ShuffleBuffer& buffer, uint64_t number, uint64_t cou
 }
 
 TEST(ShuffleBuffer, GivesEveryItemOnceAnEpochAndTheSameOrderForTheSameSeed) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto count = *rc::gen::inRange<uint64_t>(0, 300);
     const auto capacity = *rc::gen::inRange<size_t>(1, 64);
     const auto seed = *rc::gen::arbitrary<uint64_t>();
@@ -42,11 +42,11 @@ TEST(ShuffleBuffer, GivesEveryItemOnceAnEpochAndTheSameOrderForTheSameSeed) {
     std::vector<uint64_t> all(count);
     std::iota(all.begin(), all.end(), 0u);
     RC_ASSERT(order == all);
-  });
+  }));
 }
 
 TEST(ShuffleBuffer, ACursorSavedAnywhereResumesTheSameOrder) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto count = *rc::gen::inRange<uint64_t>(1, 300);
     const auto capacity = *rc::gen::inRange<size_t>(1, 64);
     const auto saved = *rc::gen::inRange<uint64_t>(0, count + 1);
@@ -62,7 +62,7 @@ TEST(ShuffleBuffer, ACursorSavedAnywhereResumesTheSameOrder) {
       RC_ASSERT(item == order[i]);
     }
     RC_ASSERT(!resumed.draw(source, item));
-  });
+  }));
 }
 
 TEST(ShuffleBuffer, MovesThingsAboutAndDiffersBySeedAndEpoch) {

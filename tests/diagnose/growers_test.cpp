@@ -36,6 +36,20 @@ TEST(Growers, WhoGrewUntilAPauseStillGrowsAtItsEnd) {
       << "without a pause it has held what it has for more than two seconds";
 }
 
+// Whoever was there from the beginning holds its ground; a newcomer takes all it has, even if it was born large.
+TEST(Growers, ANewbornProcessHasGrown) {
+  Growers growers;
+  observe::Snapshot snapshot;
+  snapshot.processes = {process(1, 400 * MB)};
+  growers.see(snapshot);
+  snapshot.time = 1;
+  snapshot.processes.push_back(process(2, 60 * MB));
+  growers.see(snapshot);
+  EXPECT_EQ(growers.growth({1, 1}), 0u);
+  EXPECT_EQ(growers.growth({2, 1}), 60 * MB);
+  EXPECT_EQ(growers.grower(snapshot, 4 * MB, {})->id.pid, 2);
+}
+
 TEST(Growers, SparedOnesAreNotChosen) {
   Growers growers;
   observe::Snapshot snapshot;

@@ -69,5 +69,52 @@ TEST(Join, WhereTheyAgreeOrTheLinesDoNotKnowNothingChanges) {
   }
 }
 
+// Process 7 existed twice; the second is seen last.
+History two_lives() {
+  History history;
+  for (const uint64_t start : {70, 90}) {
+    observe::Snapshot snapshot;
+    snapshot.time = double(start);
+    observe::Process process;
+    process.id = {7, start}, process.parent = 1, process.state = 'S', process.owned = 100 << 20;
+    process.name = start == 70 ? "sh" : "python";
+    snapshot.processes.push_back(process);
+    history.add(snapshot);
+  }
+  return history;
+}
+
+TEST(Join, TheHolderOfALineThatLeaksIsBlamed) {
+  const History history = two_lives();
+  Judgement judgement;
+  judgement.verdict = tree_of(verdict::Kind::no_leak);
+  SiteReport report = answering(Answer::leak, 1);
+  report.sites[1].pids = {7};
+  std::swap(report.sites[0], report.sites[1]), report.answer_site = 0;
+  join(judgement, history, report);
+  ASSERT_TRUE(judgement.culprit);
+  EXPECT_EQ(judgement.culprit_id, (proc::ProcessId{7, 90}));
+  EXPECT_EQ(judgement.culprit->name, "python");
+  EXPECT_DOUBLE_EQ(judgement.culprit->rate, 2e6);
+  EXPECT_NE(judgement.next.find("look at"), std::string::npos) << judgement.next;
+
+  Judgement shared;
+  shared.verdict = tree_of(verdict::Kind::no_leak);
+  report.sites[0].pids = {7, 8};
+  join(shared, history, report);
+  EXPECT_FALSE(shared.culprit);  // no single one
+}
+
+TEST(Join, WithoutALeakNobodyIsBlamedAndNothingNeedsDoing) {
+  Judgement judgement;
+  judgement.verdict = tree_of(verdict::Kind::leak);
+  judgement.culprit.emplace().pid = 7;
+  judgement.next = "find the line";
+  join(judgement, two_lives(), answering(Answer::retained));
+  EXPECT_EQ(judgement.verdict.kind, verdict::Kind::no_leak);
+  EXPECT_FALSE(judgement.culprit);
+  EXPECT_EQ(judgement.next, "");
+}
+
 }  // namespace
 }  // namespace plimsoll::diagnose

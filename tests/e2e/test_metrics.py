@@ -22,3 +22,10 @@ with Temporary() as place:
         missing = [key for key in line if not re.search(rf"`{key}`", page)]
         assert not missing, f"docs/formats/metrics.md does not name {missing}"
     print(len(lines), "lines,", len(more), "after the resume")
+
+    # The only step of a run is made with the peak of its schedule, which falls to zero with the step after it.
+    losses = []
+    for rate in (1e-12, 1e-2):
+        said = run(place.path, "train", "--tiny", 1, "--warmup", 0, "--lr", rate, "--min-lr", 0, "--out", f"once-{rate}", "--json")
+        losses.append(said.json()["val_loss"])
+    assert losses[1] < losses[0] - 0.01, losses

@@ -226,6 +226,20 @@ TEST(Policy, NothingKnownIsNoReasonToAct) {
   EXPECT_EQ(guard.observe({.time = std::nan(""), .limit = limit, .used = GB}).level, Level::ok);
 }
 
+// Five gigabytes more within a hundredth of a second are a flood, but not from one limit to another or over a gap.
+TEST(Policy, ARateIsNotCarriedFromOneLimitToAnother) {
+  const auto after = [](Reading next) {
+    Guard guard{Policy{}};
+    for (int i = 0; i < 20; ++i) guard.observe({.time = i * 0.01, .limit = limit, .used = GB});
+    next.late = 0.05;  // the guard itself had to wait
+    return guard.observe(next).level;
+  };
+  EXPECT_NE(after({.time = 0.2, .limit = limit, .used = 6 * GB}), Level::ok);
+  EXPECT_EQ(after({.time = 0.2, .limit = limit, .used = 6 * GB, .source = 1}), Level::ok);
+  EXPECT_EQ(after({.time = 0.2, .limit = limit - GB, .used = 6 * GB}), Level::ok);
+  EXPECT_EQ(after({.time = 1e6, .limit = limit, .used = 6 * GB}), Level::ok);
+}
+
 TEST(Policy, LooksOftenOnlyWhereMemoryCouldBeGoneSoon) {
   auto poll = [](uint64_t total, double percent) {
     Guard guard{Policy{}};

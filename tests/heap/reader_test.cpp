@@ -107,6 +107,19 @@ TEST(Reader, EndsOnStacksThatRunInCircles) {
   EXPECT_EQ(again.stack(site).size(), 2u);
 }
 
+TEST(Reader, ABlockOfASiteThatDoesNotExistIsLeftOut) {
+  HeapFileMaker made;
+  const uint32_t last = made.site({made.python("a.py", "f", 1)});
+  made.block(64, 100, 1000, 1, last);
+  for (const uint32_t site : {0u, last + 1, last + 2, UINT32_MAX}) made.block(128, 100, 1000, 1, site);
+  Reader reader = reader_of(made.bytes());
+  ASSERT_TRUE(reader.refresh()) << reader.error();
+  const auto live = reader.live();
+  ASSERT_EQ(live.size(), 1u);
+  EXPECT_EQ(live[0].site, last);
+  EXPECT_EQ(live[0].samples, 1u);
+}
+
 TEST(Reader, SurvivesRandomDamage) {
   HeapFileMaker made;
   std::vector<uint32_t> frames;

@@ -41,7 +41,7 @@ TEST(Distrust, RefusesWhatIsOutOfRange) {
 }
 
 TEST(Distrust, WeightsHaveMeanOneAndFollowTheirStrength) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     std::vector<float> losses;
     for (int value : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 100000)))
       losses.push_back(static_cast<float>(value) / 100);
@@ -61,7 +61,7 @@ TEST(Distrust, WeightsHaveMeanOneAndFollowTheirStrength) {
       RC_ASSERT(std::abs(weights[i] - (1 + strength * (whole - 1))) < 1e-4 * (1 + whole));
       if (strength == 0) RC_ASSERT(weights[i] == 1);
     }
-  });
+  }));
 }
 
 TEST(Distrust, WeightsDoNotDependOnAlpha) {

@@ -50,6 +50,19 @@ TEST(Headroom, VersionTwoPageCacheIsNoUse) {
   EXPECT_EQ(state.room, 1200000000u);
 }
 
+// Half of the pages in active use count as needed, up to a 64th of the limit.
+TEST(Headroom, SomeOfTheCacheInUseIsNeeded) {
+  Fixture fake;
+  fake.write("proc/7/cgroup", "0::/a\n");
+  fake.write("proc/7/mountinfo", v2_mount);
+  fake.write("cgroup/a/memory.max", "6400000000\n");
+  fake.write("cgroup/a/memory.current", "6000000000\n");
+  fake.write("cgroup/a/memory.stat", "inactive_file 100000000\nactive_file 50000000\n");
+  EXPECT_EQ(fake.read().used, 6000000000u - 100000000 - 25000000);
+  fake.write("cgroup/a/memory.stat", "inactive_file 100000000\nactive_file 500000000\n");
+  EXPECT_EQ(fake.read().used, 6000000000u - 100000000 - 400000000);
+}
+
 TEST(Headroom, EveryParentCounts) {
   for (int version : {1, 2}) {
     Fixture fake;

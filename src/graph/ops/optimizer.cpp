@@ -46,7 +46,7 @@ class Clip final : public Op {
     double sum = 0;
     for (int64_t i = 0; i < f.in_type(0).elements(); ++i) sum += f.in(0)[i];
     const double norm = std::sqrt(sum);
-    f.out(0)[0] = norm > limit_ && limit_ > 0 ? static_cast<float>(limit_ / (norm + 1e-6)) : 1.f;
+    f.out(0)[0] = norm > limit_ ? static_cast<float>(limit_ / (norm + 1e-6)) : 1.f;
     f.out(0)[1] = static_cast<float>(norm);
   }
 
