@@ -15,7 +15,7 @@ class Config:
     aim: float = 0.0
     peak_share: float = 0.0  # smallest share of the machine's own sgemm peak, 0 where none is asked
     rss_megabytes: int = 0  # most the whole process may take, 0 where none is asked
-    rss_per_parameter: float = 0.0  # or bytes for every parameter
+    most_rounds: int = 99  # a step of seconds needs fewer
 
     @property
     def tokens(self):
@@ -29,7 +29,7 @@ class Config:
 
     @property
     def rss_limit(self):
-        return self.rss_megabytes * 1_000_000 or int(self.rss_per_parameter * self.parameters)
+        return self.rss_megabytes * 1_000_000
 
     @property
     def flops_per_step(self):
@@ -38,12 +38,12 @@ class Config:
 
 
 CONFIGS = {
-    "tiny1": Config(65, 32, 2, 4, 40, 1, 10, 20, rss_megabytes=24),
-    "tiny4": Config(65, 32, 2, 4, 40, 4, 5, 10, rss_megabytes=24),
-    "small1": Config(65, 64, 2, 4, 128, 1, 2.2, 4, rss_megabytes=48),
-    "small": Config(65, 64, 2, 4, 128, 16, 1.5, 2, 0.70, 48),
-    "nano": Config(65, 64, 4, 4, 128, 12, 1.5, 2, 0.70, 64),
-    "baby": Config(65, 256, 6, 6, 384, 64, 1.25, 1.5, 0.70, 1700),
-    "gpt2": Config(50304, 64, 12, 12, 768, 4, 1.18, 1.4, 0.70, rss_per_parameter=16 * 1.12),
-    "gpt2-long": Config(50304, 1024, 12, 12, 768, 1, 1.1, 1.3, 0.70),
+    "tiny1": Config(65, 32, 2, 4, 40, 1, 14, 20, rss_megabytes=24),
+    "tiny4": Config(65, 32, 2, 4, 40, 4, 8, 12, rss_megabytes=24),
+    "small1": Config(65, 64, 2, 4, 128, 1, 2.2, 4, rss_megabytes=24),
+    "small": Config(65, 64, 2, 4, 128, 16, 1.85, 2.2, 0.80, 26),
+    "nano": Config(65, 64, 4, 4, 128, 12, 1.9, 2.2, 0.80, 40),
+    "baby": Config(65, 256, 6, 6, 384, 64, 1.35, 1.5, 0.80, 300, most_rounds=3),
+    "gpt2": Config(50304, 64, 12, 12, 768, 4, 1.4, 1.6, 0.80, 1700),
+    "gpt2-long": Config(50304, 1024, 12, 12, 768, 1, 1.25, 1.4, 0.80, most_rounds=3),
 }

@@ -41,6 +41,7 @@ class Loaded {
                  format_bytes(free));
     memory_ =
         Mapping(plan.total, plan.total >= huge_pages_from ? Mapping::Pages::huge : Mapping::Pages::normal);
+    release_code_pages();
     memory_.touch();
     auto* base = reinterpret_cast<std::byte*>(memory_.data());
     // The native product stays the table's own: the executor then need not know it was chosen.

@@ -64,7 +64,8 @@ __attribute__((always_inline)) inline int64_t first_key(const int32_t* positions
 }
 
 // Queries at a time: whole tiles of the widest product. Many pay for long rows, few waste less on the masked half.
-constexpr int64_t attention_block(int64_t length) { return length >= 256 ? 56 : 28; }
+constexpr int64_t attention_most_rows = 56;
+constexpr int64_t attention_block(int64_t length) { return length >= 256 ? attention_most_rows : 28; }
 
 // Floats from one query's scores to the next: an odd number of cache lines, or a column of them would lie in few sets of
 // the cache.

@@ -90,6 +90,28 @@ uint64_t loaded_code_bytes() {
   return bytes;
 }
 
+void release_code_pages() {
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void*) {
+        const auto* parts = object->dlpi_phdr;
+        const size_t page = page_size();
+        for (int i = 0; i < object->dlpi_phnum; ++i)
+          if (parts[i].p_type == PT_DYNAMIC)
+            for (const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + parts[i].p_vaddr);
+                 entry->d_tag != DT_NULL; ++entry)
+              if (entry->d_tag == DT_TEXTREL) return 0;  // its code was changed when it was loaded
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          if (parts[i].p_type != PT_LOAD || (parts[i].p_flags & PF_W)) continue;
+          const uintptr_t begin = (object->dlpi_addr + parts[i].p_vaddr) / page * page,
+                          end = object->dlpi_addr + parts[i].p_vaddr + parts[i].p_memsz;
+          // Advice: where the kernel keeps the pages (its own code for clocks, say), nothing is lost.
+          if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+        }
+        return 0;
+      },
+      nullptr);
+}
+
 uint64_t heap_bytes() {
   const struct mallinfo2 heap = mallinfo2();
   return heap.arena + heap.hblkhd;

@@ -26,6 +26,9 @@ class OwnMemory {
 // What this program and its libraries take of the address space, by their own headers. How much of it is resident depends on
 // what has run and on where the kernel put it; this is the same every time.
 uint64_t loaded_code_bytes();
+// Gives back the resident pages of code and constants, of this program and its libraries: what only starting needed stays
+// away, what is used again comes back from the page cache, 64 KB at a time.
+void release_code_pages();
 // What malloc has taken from the kernel so far.
 uint64_t heap_bytes();
 

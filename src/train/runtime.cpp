@@ -29,6 +29,7 @@ Mapping mapping_for(uint64_t bytes, const std::function<void(uint64_t)>& fits) {
         format_bytes(bytes), format_bytes(free));
   // Huge pages spare the processor's translation tables, but round up to 2 MB: not worth it for small plans.
   Mapping memory(bytes, bytes >= (16u << 20) ? Mapping::Pages::huge : Mapping::Pages::normal);
+  release_code_pages();
   memory.touch();
   return memory;
 }

@@ -57,8 +57,8 @@ def main():
             assert found["peak_rss_bytes"] <= budget, (model, budget, found)
             assert abs(found["val_loss"] - free["val_loss"]) < 1e-4 and abs(found["loss"] - free["loss"]) < 1e-5, (model, budget, found, free)
             assert found["allocations_after_warmup"] in (0, None), found
-            # What is allowed for the process itself is what it takes, give or take a MB.
-            assert budget != least or found["peak_rss_bytes"] > least - 2_000_000, (model, least, found)
+            # What is allowed for the process itself is what it takes, and at most 3 MB more: how much code is resident varies by where it lies.
+            assert budget != least or found["peak_rss_bytes"] > least - 3_000_000, (model, least, found)
             print(f"{model}: line {budget / 1e6:.1f} MB, peak {found['peak_rss_bytes'] / 1e6:.1f} MB, loss {found['loss']:.7f} ({free['loss']:.7f})")
         assert tried >= 2, (model, least, total)
         began = time.monotonic()

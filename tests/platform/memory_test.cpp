@@ -53,6 +53,13 @@ TEST_F(ProcFixture, WhatIsMissingIsAnErrorOrTheNextBest) {
   EXPECT_EQ(OwnMemory(root_).peak(), 0u);
 }
 
+TEST(OwnMemory, CodeThatIsNotUsedCanBeGivenBack) {
+  const OwnMemory own;
+  const uint64_t before = own.resident();
+  release_code_pages();
+  EXPECT_LT(own.resident() + 1000000u, before);
+}
+
 TEST(OwnMemory, ReadingAllocatesNothing) {
   OwnMemory own;
   uint64_t before = allocations();

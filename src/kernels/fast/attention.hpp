@@ -62,7 +62,112 @@ FORCE_INLINE void clear(float* row, int64_t begin, int64_t end) {
   for (int64_t j = begin; j < end; ++j) row[j] = 0;
 }
 
-inline void attention(const Attention& a, float* scratch) {
+// Rows of scores at a time. The steps of one row wait for each other, those of several do not.
+constexpr int together = 4;
+
+// Where in the scores of a block the visible ones of R queries are, from query `t` on: `count` of them each. Several queries
+// at once begin with the same key and see no fewer than the one before.
+template <int R>
+struct Seen {
+  float* at[R];
+  int64_t count[R];
+  Seen(const Attention& a, float* row, int64_t padded, int64_t t) {
+    each<R>([&](int i) {
+      const int64_t first = first_key(a.positions, t + i);
+      at[i] = row + i * padded + first;
+      count[i] = (a.causal ? t + i + 1 : a.length) - first;
+    });
+  }
+  // Calls body(offset, lanes of each row) over the longest row; lanes may be none, or more than a vector has.
+  template <typename Body>
+  FORCE_INLINE void each_vector(Body body) const {
+    int64_t j = 0;
+    int lanes[R];
+    each<R>([&](int i) { lanes[i] = W; });
+    for (; j + W <= count[0]; j += W) body(j, lanes);
+    for (; j < count[R - 1]; j += W) {
+      each<R>([&](int i) { lanes[i] = static_cast<int>(count[i] - j); });
+      body(j, lanes);
+    }
+  }
+};
+
+// The softmax of R rows of scores, and of each row what its log-sum is made of.
+template <int R>
+FORCE_INLINE void softmax_rows(const Attention& a, float* row, int64_t padded, int64_t t, float scale,
+                               float* highest, float* denominator) {
+  const Seen<R> seen(a, row, padded, t);
+  vf top[R], total[R] = {};
+  each<R>([&](int i) { top[i] = splat(-3e38f); });
+  seen.each_vector([&](int64_t j, const int* n) __attribute__((always_inline)) {
+    each<R>([&](int i) { top[i] = vmax(top[i], first_lanes(load(seen.at[i] + j), n[i], top[i])); });
+  });
+  each<R>([&](int i) { highest[i] = maximum(top[i]) * scale; });
+  seen.each_vector([&](int64_t j, const int* n) __attribute__((always_inline)) {
+    vf e[R];
+    each<R>([&](int i) { e[i] = load(seen.at[i] + j) * scale - highest[i]; });
+    vexp(e);
+    each<R>([&](int i) {
+      e[i] = first_lanes(e[i], n[i], vf{});
+      store(seen.at[i] + j, e[i]);
+      total[i] += e[i];
+    });
+  });
+  float inverse[R];
+  each<R>([&](int i) {
+    denominator[i] = sum(total[i]);
+    inverse[i] = 1.f / denominator[i];
+  });
+  seen.each_vector([&](int64_t j, const int*) __attribute__((always_inline)) {
+    each<R>([&](int i) {
+      vf p = load(seen.at[i] + j) * inverse[i];
+      if (a.dropout.threshold) {
+        const int64_t element = (t + i) * a.length + (seen.at[i] - row - i * padded) + j;
+        p *= dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(element),
+                          a.dropout.threshold, a.dropout.scale);
+      }
+      store(seen.at[i] + j, p);
+    });
+  });
+}
+
+// Of one row of scores and of gradients of probabilities, the probabilities and the gradients of the scores.
+FORCE_INLINE void softmax_row_backward(const AttentionBackward& a, float* prow, float* drow, int64_t t,
+                                       float scale) {
+  const int64_t first = first_key(a.positions, t), seen = a.causal ? t + 1 : a.length;
+  vf dot = {};
+  for_lanes(a.width, [&](int64_t i, int n) {
+    dot += load_lanes(a.out + t * a.out_row + i, n) * load_lanes(a.dout + t * a.out_row + i, n);
+  });
+  const float shared = sum(dot), lse = a.lse[t];
+  for_lanes(seen - first, [&](int64_t j, int n) {
+    const vf probability = first_lanes(vexp(load(prow + first + j) * scale - lse), n, vf{});
+    vf dprobability = first_lanes(load(drow + first + j), n, vf{}), kept = probability;
+    if (a.dropout.threshold) {
+      const vf mask =
+          dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + first + j),
+                       a.dropout.threshold, a.dropout.scale);
+      dprobability *= mask;
+      kept *= mask;
+    }
+    store(drow + first + j, probability * (dprobability - shared) * scale);
+    store(prow + first + j, kept);
+  });
+}
+
+// Zeros what of the rows [q0, q0 + rows) of scores, between the keys `low` and `high`, is not seen and not written.
+template <typename Operands>
+void clear_unseen(const Operands& a, float* scores, int64_t padded, int64_t q0, int64_t rows, int64_t low,
+                  int64_t high) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t first = first_key(a.positions, q0 + r), seen = a.causal ? q0 + r + 1 : a.length;
+    clear(scores + r * padded, low, first);
+    clear(scores + r * padded, first + whole_vectors(seen - first), high);
+  }
+}
+
+inline void attention(const Attention& asked, float* scratch) {
+  const Attention a = asked;
   const int64_t padded = attention_row(a.length), block = attention_block(a.length);
   float* const s = scratch;  // [block, padded]
   float* const panels = s + block * padded;
@@ -75,39 +180,21 @@ inline void attention(const Attention& a, float* scratch) {
     const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
     product(rows, whole_vectors(keys - low), a.width, a.q + q0 * a.q_row, a.q_row, 1, kt.from_panel(low),
             s + low, padded, false);
-    for (int64_t r = 0; r < rows; ++r) {
-      float* row = s + r * padded;
-      const int64_t first = first_key(a.positions, q0 + r), seen = a.causal ? q0 + r + 1 : a.length;
-      float* const visible = row + first;
-      vf top = splat(-3e38f);
-      for_lanes(seen - first,
-                [&](int64_t j, int n) { top = vmax(top, first_lanes(load(visible + j), n, top)); });
-      const float highest = maximum(top) * scale;
-      vf total = {};
-      for_lanes(seen - first, [&](int64_t j, int n) {
-        const vf e = first_lanes(vexp(load(visible + j) * scale - highest), n, vf{});
-        store(visible + j, e);
-        total += e;
-      });
-      const float denominator = sum(total), inverse = 1.f / denominator;
-      a.lse[q0 + r] = highest + __builtin_logf(denominator);
-      for_lanes(seen - first, [&](int64_t j, int) {
-        vf p = load(visible + j) * inverse;
-        if (a.dropout.threshold)
-          p *= dropout_mask(a.dropout.key,
-                            a.dropout.first + static_cast<uint32_t>((q0 + r) * a.length + first + j),
-                            a.dropout.threshold, a.dropout.scale);
-        store(visible + j, p);
-      });
-      clear(row, low, first);
-      clear(row, first + whole_vectors(seen - first), keys);
-    }
+    float highest[attention_most_rows], denominator[attention_most_rows];
+    int64_t r = 0;
+    for (; !a.positions && r + together <= rows; r += together)
+      softmax_rows<together>(a, s + r * padded, padded, q0 + r, scale, highest + r, denominator + r);
+    for (; r < rows; ++r)
+      softmax_rows<1>(a, s + r * padded, padded, q0 + r, scale, highest + r, denominator + r);
+    clear_unseen(a, s, padded, q0, rows, low, keys);
     product(rows, a.width, keys - low, s + low, padded, 1, v.from_row(low), a.out + q0 * a.out_row, a.out_row,
             false);
+    for (r = 0; r < rows; ++r) a.lse[q0 + r] = highest[r] + __builtin_logf(denominator[r]);
   }
 }
 
-inline void attention_backward(const AttentionBackward& a, float* scratch) {
+inline void attention_backward(const AttentionBackward& asked, float* scratch) {
+  const AttentionBackward a = asked;
   const int64_t padded = attention_row(a.length), block = attention_block(a.length);
   const int64_t across = attention_panels(a.width, a.length), within = attention_panels(block, a.width);
   const bool copies = attention_copies(a.length);
@@ -115,7 +202,6 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
   float* const ds = p + block * padded;  // [block, padded]: gradients of scores
   float* const panels = ds + block * padded;
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
-  const bool drops = a.dropout.threshold != 0;
   const Panels kt = transposed_panels(a.k, a.k_row, a.length, a.width, panels);
   const Panels vt = transposed_panels(a.v, a.v_row, a.length, a.width, panels + across);
   const Panels k = row_panels(a.k, a.k_row, a.length, a.width, copies, panels + 2 * across + 2 * within);
@@ -127,32 +213,10 @@ inline void attention_backward(const AttentionBackward& a, float* scratch) {
             false);
     product(rows, columns, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt.from_panel(low), ds + low,
             padded, false);
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t t = q0 + r, first = first_key(a.positions, t), seen = a.causal ? t + 1 : a.length;
-      float *const prow = p + r * padded, *const drow = ds + r * padded;
-      float *const seen_p = prow + first, *const seen_d = drow + first;
-      vf dot = {};
-      for_lanes(a.width, [&](int64_t i, int n) {
-        dot += load_lanes(a.out + t * a.out_row + i, n) * load_lanes(a.dout + t * a.out_row + i, n);
-      });
-      const float shared = sum(dot), lse = a.lse[t];
-      for_lanes(seen - first, [&](int64_t j, int n) {
-        const vf probability = first_lanes(vexp(load(seen_p + j) * scale - lse), n, vf{});
-        vf dprobability = first_lanes(load(seen_d + j), n, vf{}), kept = probability;
-        if (drops) {
-          const vf mask =
-              dropout_mask(a.dropout.key, a.dropout.first + static_cast<uint32_t>(t * a.length + first + j),
-                           a.dropout.threshold, a.dropout.scale);
-          dprobability *= mask;
-          kept *= mask;
-        }
-        store(seen_d + j, probability * (dprobability - shared) * scale);
-        store(seen_p + j, kept);
-      });
-      const int64_t written = first + whole_vectors(seen - first);
-      clear(prow, low, first), clear(prow, written, keys);
-      clear(drow, low, first), clear(drow, written, keys);
-    }
+    for (int64_t r = 0; r < rows; ++r)
+      softmax_row_backward(a, p + r * padded, ds + r * padded, q0 + r, scale);
+    clear_unseen(a, p, padded, q0, rows, low, keys);
+    clear_unseen(a, ds, padded, q0, rows, low, keys);
     product(rows, a.width, keys - low, ds + low, padded, 1, k.from_row(low), a.dq + q0 * a.dq_row, a.dq_row,
             false);
     // Keys seen for the first time are written; those an earlier block or head has seen are added to.

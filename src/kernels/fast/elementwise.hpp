@@ -29,49 +29,58 @@ FORCE_INLINE void load_group(vf (&to)[G], const float* from, int n) {
   each<G>([&](int i) { to[i] = load_lanes(from + i * W, n); });
 }
 
-inline void gelu(const Gelu& a) {
-  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
-    vf x[G], s[G], rest[G];
-    load_group(x, a.x + i, n);
-    gelu_sigmoid(x, s, rest);
-    each<G>([&](int j) { store_lanes(a.y + i + j * W, x[j] * s[j], n); });
-  });
+inline void gelu(const Gelu& asked) {
+  const Gelu a = asked;
+  for_groups(
+      a.count, [&]<int G>(Group<G>, int64_t i, int n) __attribute__((always_inline)) {
+        vf x[G], s[G], rest[G];
+        load_group(x, a.x + i, n);
+        gelu_sigmoid(x, s, rest);
+        each<G>([&](int j) { store_lanes(a.y + i + j * W, x[j] * s[j], n); });
+      });
 }
 
-inline void gelu_backward(const GeluBackward& a) {
-  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
-    vf x[G], s[G], rest[G];
-    load_group(x, a.x + i, n);
-    gelu_sigmoid(x, s, rest);
-    each<G>([&](int j) {
-      const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x[j] * x[j]);
-      const vf derivative = s[j] + 2.f * x[j] * s[j] * rest[j] * slope;
-      store_lanes(a.dx + i + j * W, load_lanes(a.dy + i + j * W, n) * derivative, n);
-    });
-  });
+inline void gelu_backward(const GeluBackward& asked) {
+  const GeluBackward a = asked;
+  for_groups(
+      a.count, [&]<int G>(Group<G>, int64_t i, int n) __attribute__((always_inline)) {
+        vf x[G], s[G], rest[G];
+        load_group(x, a.x + i, n);
+        gelu_sigmoid(x, s, rest);
+        each<G>([&](int j) {
+          const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x[j] * x[j]);
+          const vf derivative = s[j] + 2.f * x[j] * s[j] * rest[j] * slope;
+          store_lanes(a.dx + i + j * W, load_lanes(a.dy + i + j * W, n) * derivative, n);
+        });
+      });
 }
 
-inline void swiglu(const SwiGlu& a) {
-  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
-    vf gate[G], s[G], rest[G];
-    load_group(gate, a.gate + i, n);
-    sigmoid(gate, s, rest);
-    each<G>(
-        [&](int j) { store_lanes(a.y + i + j * W, gate[j] * s[j] * load_lanes(a.up + i + j * W, n), n); });
-  });
+inline void swiglu(const SwiGlu& asked) {
+  const SwiGlu a = asked;
+  for_groups(
+      a.count, [&]<int G>(Group<G>, int64_t i, int n) __attribute__((always_inline)) {
+        vf gate[G], s[G], rest[G];
+        load_group(gate, a.gate + i, n);
+        sigmoid(gate, s, rest);
+        each<G>([&](int j) {
+          store_lanes(a.y + i + j * W, gate[j] * s[j] * load_lanes(a.up + i + j * W, n), n);
+        });
+      });
 }
 
-inline void swiglu_backward(const SwiGluBackward& a) {
-  for_groups(a.count, [&]<int G>(Group<G>, int64_t i, int n) {
-    vf gate[G], s[G], rest[G];
-    load_group(gate, a.gate + i, n);
-    sigmoid(gate, s, rest);
-    each<G>([&](int j) {
-      const vf up = load_lanes(a.up + i + j * W, n), dy = load_lanes(a.dy + i + j * W, n);
-      store_lanes(a.dgate + i + j * W, dy * up * s[j] * (1.f + gate[j] * rest[j]), n);
-      store_lanes(a.dup + i + j * W, dy * gate[j] * s[j], n);
-    });
-  });
+inline void swiglu_backward(const SwiGluBackward& asked) {
+  const SwiGluBackward a = asked;
+  for_groups(
+      a.count, [&]<int G>(Group<G>, int64_t i, int n) __attribute__((always_inline)) {
+        vf gate[G], s[G], rest[G];
+        load_group(gate, a.gate + i, n);
+        sigmoid(gate, s, rest);
+        each<G>([&](int j) {
+          const vf up = load_lanes(a.up + i + j * W, n), dy = load_lanes(a.dy + i + j * W, n);
+          store_lanes(a.dgate + i + j * W, dy * up * s[j] * (1.f + gate[j] * rest[j]), n);
+          store_lanes(a.dup + i + j * W, dy * gate[j] * s[j], n);
+        });
+      });
 }
 
 inline void scale(const Scale& a) {

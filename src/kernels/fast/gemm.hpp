@@ -127,15 +127,36 @@ TileFunction tile_of(int rows, int vectors, bool partial) {
 #if defined(__AVX512F__)
 #define ZIP_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#elif defined(__AVX2__)
-#define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #else
 #define ZIP_LOW 0, 4, 1, 5
 #define ZIP_HIGH 2, 6, 3, 7
 #endif
 
 // Transposes a W x W block in registers by log2(W) rounds of zipping halves.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// AVX2 zips within halves of a vector, at one instruction each; the halves change places last.
+FORCE_INLINE void transpose(vf (&r)[W]) {
+  vf pairs[W], fours[W];
+#pragma GCC unroll 4
+  for (int i = 0; i < W; i += 2) {
+    pairs[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pairs[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < W; i += 4)
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      const vf a = pairs[i + j], b = pairs[i + j + 2];
+      fours[i + 2 * j] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+      fours[i + 2 * j + 1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < W / 2; ++i) {
+    r[i] = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    r[i + 4] = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+#else
 FORCE_INLINE void transpose(vf (&r)[W]) {
 #pragma GCC unroll 4
   for (int round = 1; round < W; round *= 2) {
@@ -149,6 +170,7 @@ FORCE_INLINE void transpose(vf (&r)[W]) {
     for (int i = 0; i < W; ++i) r[i] = t[i];
   }
 }
+#endif
 #undef ZIP_LOW
 #undef ZIP_HIGH
 
@@ -159,6 +181,9 @@ void transpose_strip(const Element* in, int64_t in_row, int columns, int64_t dep
   for (int64_t k = 0; k < depth; k += W) {
     const int lanes = static_cast<int>(depth - k < W ? depth - k : W);
     vf r[W];
+    if (k % 16 == 0)
+#pragma GCC unroll 16
+      for (int j = 0; j < W; ++j) __builtin_prefetch(in + (W + j) * in_row + k);
 #pragma GCC unroll 16
     for (int j = 0; j < W; ++j) r[j] = j < columns ? load_lanes(in + j * in_row + k, lanes) : vf{};
     transpose(r);

@@ -5,7 +5,9 @@
 namespace plimsoll::kernels::PLIMSOLL_ISA {
 namespace {
 
-inline void adamw(const AdamW& a) {
+// A copy of what is asked: what is stored might otherwise change it, and every vector would read all of it again.
+inline void adamw(const AdamW& asked) {
+  const AdamW a = asked;
   for_lanes(a.count, [&](int64_t i, int n) {
     const vf g = load_lanes(a.gradient + i, n) * a.gradient_scale;
     const vf m = a.beta1 * load_lanes(a.m + i, n) + (1.f - a.beta1) * g;

@@ -78,7 +78,25 @@ FORCE_INLINE vf first_lanes(vf v, int n, vf rest) {
   return lane < n ? v : rest;
 }
 
-FORCE_INLINE vf vmax(vf a, vf b) { return a > b ? a : b; }
+// The processor's own maximum and minimum: the second operand where the two are equal or one is NaN.
+FORCE_INLINE vf vmax(vf a, vf b) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+FORCE_INLINE vf vmin(vf a, vf b) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return a < b ? a : b;
+#endif
+}
 
 // Sums in a fixed tree order, so a result depends on the width alone.
 FORCE_INLINE float sum(vf v) {
@@ -155,8 +173,8 @@ FORCE_INLINE void vexp(vf (&x)[G]) {
   const vf low = splat(-87.3f), high = splat(88.3f);
   const vf magic = splat(12582912.f);  // 1.5 * 2^23: adding it rounds to the nearest integer
   vf n[G], r[G], p[G];
-  each<G>([&](int i) { r[i] = low > x[i] ? low : x[i]; });
-  each<G>([&](int i) { r[i] = high < r[i] ? high : r[i]; });
+  each<G>([&](int i) { r[i] = vmax(low, x[i]); });
+  each<G>([&](int i) { r[i] = vmin(high, r[i]); });
   each<G>([&](int i) { n[i] = (r[i] * 1.44269504f + magic) - magic; });
   each<G>([&](int i) { r[i] = (r[i] - n[i] * 0.693359375f) - n[i] * -2.12194440e-4f; });
   each<G>([&](int i) { p[i] = splat(1.f / 720.f) * r[i] + 1.f / 120.f; });
