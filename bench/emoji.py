@@ -4,14 +4,15 @@
     python3 bench/emoji.py PROGRAM FOLDER [--seeds 5] [--iterations 1600]      # 3 minutes a seed on two idle cores
 
 Makes the set with scripts/emoji-set.py in FOLDER where it is not there yet. For each seed two models are trained alike, one of them with white
-pictures throughout. Each held-out name is then asked for: its nats under both models, and their difference. Skin tones of one name are
-one unit of the standard error, because their pictures and names are nearly the same.
+pictures throughout. Each held-out name is then asked for: its nats under both models, and under the first one when it is shown the picture of
+another held-out name. Skin tones of one name are one unit of the standard errors, because their pictures and names are nearly the same.
 """
 import argparse
 import importlib.util
 import json
 import math
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -35,11 +36,16 @@ def whiten(folder, out):
         (out / f"{part}.jsonl").write_text("".join(json.dumps({**row, "image": "white.png"}) + "\n" for row in rows_of(folder / f"{part}.jsonl")))
 
 
-def nats(program, run, folder):
-    """By held-out name without its tone: the nats, bytes (end marks included) and names."""
+def nats(program, run, folder, swapped=False):
+    """By held-out name without its tone: the nats, bytes (end marks included) and names. Swapped: names have the pictures of others."""
     groups = {}
     for row in rows_of(folder / "held-out.jsonl"):
         groups.setdefault(SET.base_name(row["response"]), []).append(row)
+    if swapped:
+        shown = random.Random(1).sample(list(groups), len(groups))
+        turned = dict(zip(shown, shown[1:] + shown[:1]))
+        groups = {base: [{**row, "image": groups[turned[base]][i % len(groups[turned[base]])]["image"]} for i, row in enumerate(rows)]
+                  for base, rows in groups.items()}
     out = {}
     with tempfile.TemporaryDirectory() as name:
         asked = pathlib.Path(name, "rows.jsonl")
@@ -76,30 +82,33 @@ def main():
     # Seeds may be measured one after another; what is known is kept.
     kept = options.folder / f"nats-{options.iterations}.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
+    arms = ("seen", "white", "other")
     for seed in range(options.first, options.first + options.seeds):
-        for arm, folder in sets.items():
+        for arm in arms:
             if f"{arm} {seed}" in known:
                 continue
-            run = options.folder / f"{arm}-{seed}-{options.iterations}"
-            subprocess.run([options.program, "train", "--vision", "tiny", "--data", folder / "train.jsonl", "--iterations", str(options.iterations),
-                            "--seed", str(seed), "--eval-every", "0", "--image-samples", "0", "--threads", str(options.threads), "--out", run, "--json"],
-                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            found = nats(options.program, run, folder)
+            trained = "white" if arm == "white" else "seen"
+            folder, run = sets[trained], options.folder / f"{trained}-{seed}-{options.iterations}"
+            if not run.exists():
+                subprocess.run([options.program, "train", "--vision", "tiny", "--data", folder / "train.jsonl", "--iterations", str(options.iterations),
+                                "--seed", str(seed), "--eval-every", "0", "--image-samples", "0", "--threads", str(options.threads), "--out", run, "--json"],
+                               check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            found = nats(options.program, run, folder, arm == "other")
             # Others may have measured meanwhile.
             known = {**(json.loads(kept.read_text()) if kept.exists() else {}), f"{arm} {seed}": found}
             kept.write_text(json.dumps(known))
-    seeds = sorted({int(name.split()[1]) for name in known if f"seen {name.split()[1]}" in known and f"white {name.split()[1]}" in known})
+    seeds = sorted(int(name.split()[1]) for name in known if name.startswith("other") and name.replace("other", "white") in known)
     names, targets = (sum(of[i] for of in known[f"seen {seeds[0]}"].values()) for i in (2, 1))
     for seed in seeds:
-        losses = [sum(of[0] for of in known[f"{arm} {seed}"].values()) / targets for arm in sets]
-        print(f"seed {seed}: {losses[0]:.4f} nats a byte seen, {losses[1]:.4f} white, {losses[1] - losses[0]:+.4f}")
-    gains, sizes = [], []  # nats a name gains by the picture, mean of the seeds
-    for base, (_, _, count) in known[f"seen {seeds[0]}"].items():
-        gains.append(statistics.mean(known[f"white {seed}"][base][0] - known[f"seen {seed}"][base][0] for seed in seeds) / count)
-        sizes.append(count)
-    mean, error = with_error(gains, sizes)
-    print(f"{names} names, {len(gains)} without tones, {len(seeds)} seeds: the picture gains {mean:.2f} +- {error:.2f} nats a name "
-          f"({mean * names / targets:.4f} a byte); {sum(g > 0 for g in gains)} of {len(gains)} gain")
+        print(f"seed {seed}: nats a byte: " + ", ".join(f"{arm} {sum(of[0] for of in known[f'{arm} {seed}'].values()) / targets:.4f}" for arm in arms))
+    for arm in arms[1:]:
+        gains, sizes = [], []  # nats a name gains by its picture, mean of the seeds
+        for base, (_, _, count) in known[f"seen {seeds[0]}"].items():
+            gains.append(statistics.mean(known[f"{arm} {seed}"][base][0] - known[f"seen {seed}"][base][0] for seed in seeds) / count)
+            sizes.append(count)
+        mean, error = with_error(gains, sizes)
+        print(f"{names} names, {len(gains)} without tones, {len(seeds)} seeds: beside {arm} the picture gains {mean:.2f} +- {error:.2f} nats a name "
+              f"({mean * names / targets:.4f} a byte); {sum(g > 0 for g in gains)} of {len(gains)} gain")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RUNS = {  # the global batch is the same on all sides
-    "nano": ("--nano", "--batch", "12"),
-    "gpt2": ("--gpt2", "--context", "64", "--batch", "4", "--accumulate", "1"),
+    "nano": ("--nano", "--vocab", "65", "--batch", "12"),
+    "gpt2": ("--gpt2", "--vocab", "50304", "--context", "64", "--batch", "4", "--accumulate", "1"),
 }
 BATCH = {"nano": 12, "gpt2": 4}
 LONGEST = 900
@@ -43,11 +43,14 @@ def parse_arguments():
 def plimsoll(arguments, name, ranks, threads, steps):
     with tempfile.TemporaryDirectory() as folder:
         micro = BATCH[name] // arguments.ranks
+        # Short: what is measured ends with an evaluation of its last tenth.
+        text = Path(folder) / "text"
+        text.write_text("to be or not to be, that is the question.\n" * 100)
         command = [] if ranks == 1 else [arguments.mpirun, "-n", str(ranks)]
         if ranks > 1 and "openmpi" in arguments.mpirun:
             command[1:1] = ["--bind-to", "none", "--oversubscribe"]
         command += [arguments.program, "train", *RUNS[name], "--micro-batch", str(micro), "--leaves", str(arguments.ranks),
-                    "--threads", str(threads), "--iterations", str(steps), "--eval-every", "0", "--sample-every", "0",
+                    "--data", str(text), "--threads", str(threads), "--iterations", str(steps), "--eval-every", "0", "--sample-every", "0",
                     "--checkpoint-every", "0", "--log-every", "0", "--json", "--out", f"{folder}/run"]
         environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, env=environment)

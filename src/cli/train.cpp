@@ -163,7 +163,10 @@ void run() {
   const std::unique_ptr<ranks::Communicator> communicator = ranks::open_communicator(launch);
   const ranks::Team team(communicator.get());
   Start start = find_start(sources);
-  start.state.settings.standing = {team.rank(), team.size(), team.alone() ? 1 : launch.local_size};
+  if (communicator)
+    start.state.settings.standing = {team.rank(), team.size(),
+                                     std::max(launch.local_size, communicator->near()),
+                                     team.any(communicator->near() < team.size())};
   if (communicator)
     communicator->set_advice(fmt::format(
         "; earlier checkpoints are intact, continue on any number of ranks with: plimsoll train --resume {}",

@@ -117,7 +117,7 @@ void record_reduction(Program& program, const ProgramOptions& options, const ran
   }
   const auto reduction = ranks::make_reduction(exchange);
   // Lanes complete a gradient each in its own time, and a step that fetches may have to be left at any time.
-  const bool early = list.lanes == 1 && fetched_bytes(list) == 0;
+  const bool early = options.exchange_beside && list.lanes == 1 && fetched_bytes(list) == 0;
   const ValueId buffer = program.graph->value("exchange", ranks::reduction_buffer(*exchange), Role::scratch,
                                               early && leaves ? Keep::forever : Keep::touched);
   if (early) begin_early(program, exchange, reduction, buffer, writers, list);

@@ -51,6 +51,8 @@ struct ProgramOptions {
   // communicator the program can be planned only.
   int rank = 0, ranks = 1;
   ranks::Team team = {};
+  // Gradients travel while the backward pass goes on: a network has time, where the cores of one machine have none.
+  bool exchange_beside = true;
 };
 
 struct Program {

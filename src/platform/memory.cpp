@@ -47,6 +47,16 @@ uint64_t number_after(std::string_view text, std::string_view label, uint64_t mi
   return missing;
 }
 
+// By a debugger, or by strace.
+bool is_traced() {
+  const int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char buffer[4096];
+  const bool traced = number_after(read_at_start(file, buffer, sizeof buffer), "TracerPid:") != 0;
+  close(file);
+  return traced;
+}
+
 }  // namespace
 
 OwnMemory::OwnMemory(const std::string& proc_root)
@@ -91,6 +101,7 @@ uint64_t loaded_code_bytes() {
 }
 
 void release_code_pages() {
+  if (is_traced()) return;  // breakpoints of a debugger are written into the code
   dl_iterate_phdr(
       [](dl_phdr_info* object, size_t, void*) {
         const auto* parts = object->dlpi_phdr;
@@ -99,7 +110,9 @@ void release_code_pages() {
           if (parts[i].p_type == PT_DYNAMIC)
             for (const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + parts[i].p_vaddr);
                  entry->d_tag != DT_NULL; ++entry)
-              if (entry->d_tag == DT_TEXTREL) return 0;  // its code was changed when it was loaded
+              if (entry->d_tag == DT_TEXTREL ||
+                  (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL)))
+                return 0;  // its code was changed when it was loaded
         for (int i = 0; i < object->dlpi_phnum; ++i) {
           if (parts[i].p_type != PT_LOAD || (parts[i].p_flags & PF_W)) continue;
           const uintptr_t begin = (object->dlpi_addr + parts[i].p_vaddr) / page * page,

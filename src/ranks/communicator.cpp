@@ -8,16 +8,22 @@
 
 namespace plimsoll::ranks {
 
-// Looks often at first, then lets others run, then sleeps a little in between: ranks may outnumber cores.
 void Communicator::wait(int ticket) {
+  for (int looks = 0;; ++looks) {
+    const uint32_t heard = hear();
+    if (done(ticket)) return;
+    rest(looks, heard);
+  }
+}
+
+// Looks often at first, then lets others run, then sleeps a little in between: ranks may outnumber cores.
+void Communicator::rest(int looks, uint32_t) {
   constexpr int yields_after = 50, sleeps_after = 2000;
   constexpr double nap = 50e-6;
-  for (int looks = 0; !done(ticket); ++looks) {
-    if (looks > sleeps_after)
-      platform::sleep_seconds(nap);
-    else if (looks > yields_after)
-      std::this_thread::yield();
-  }
+  if (looks > sleeps_after)
+    platform::sleep_seconds(nap);
+  else if (looks > yields_after)
+    std::this_thread::yield();
 }
 
 // Up a binary tree of the ranks, then down again.

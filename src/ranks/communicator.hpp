@@ -32,6 +32,8 @@ class Communicator {
   virtual bool done(int ticket) = 0;
   // Returns when it is done, yielding the processor meanwhile.
   void wait(int ticket);
+  // How many ranks, this one included, are so near that messages to them are copied in memory.
+  virtual int near() const { return 1; }
   // What to add where the loss of a rank is reported.
   virtual void set_advice(std::string) {}
   // The end of an orderly run, on all ranks. Without it the others take this rank for lost.
@@ -42,6 +44,12 @@ class Communicator {
   struct Tally {
     double exposed = 0, hidden = 0, meeting = 0;
   } tally;
+
+ protected:
+  // Between two looks whether a transfer is done, of which there were `looks`: lets others run, at last sleeps. `heard` is what
+  // hear() said before the last look.
+  virtual uint32_t hear() { return 0; }
+  virtual void rest(int looks, uint32_t heard);
 };
 
 // What all ranks of a run agree on. Every rank makes the same calls in the same order; without a communicator there is one

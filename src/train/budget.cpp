@@ -135,7 +135,7 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
   for (int micro : divisors(settings.batch)) {
     if (micro > most) continue;
     const int repeats = settings.accumulate * settings.batch / micro;
-    const auto& [rank, ranks, on_node] = settings.standing;
+    const auto& [rank, ranks, on_node, apart] = settings.standing;
     if (repeats < ranks && micro > 1) continue;
     const int several =
         micro > stated.micro_batch ? 1

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstring>
 #include <set>
 
 #include "base/error.hpp"
+#include "platform/clock.hpp"
+#include "platform/machine.hpp"
+#include "platform/other_memory.hpp"
 #include "train/budget.hpp"
 #include "train/runtime.hpp"
 #include "train/step_time.hpp"
@@ -36,10 +40,42 @@ int messages_in_a_row(int ranks) {
   return 2 * depth + 1 + 1 + depth + 2 * (ranks - 1);
 }
 
-// Assumed, not measured: bytes a second between processes of one machine, for everything a rank receives: copied, and added where it is a gradient.
-constexpr double copied_in_memory = 3e9;
-// Of a micro-batch's time; assumed as well.
-constexpr double backward_share = 0.6;
+// Bytes a second that a neighbour's message takes to be copied, measured in some milliseconds: as ranks of one machine do it, from
+// more memory than caches hold, to a place that they do.
+double copied_in_memory() {
+  constexpr size_t all = 32 << 20, message = 512 << 10;
+  const std::vector<std::byte> from(all, std::byte(1));
+  std::vector<std::byte> to(message);
+  double best = 0;
+  for (int round = 0; round < 3; ++round) {
+    const double began = platform::monotonic_seconds();
+    for (size_t at = 0; at < all; at += message)
+      if (!platform::read_memory(platform::own_pid(), reinterpret_cast<uint64_t>(&from[at]), to.data(),
+                                 message))
+        std::memcpy(to.data(), &from[at], message);
+    best = std::max(best, all / (platform::monotonic_seconds() - began));
+  }
+  return best;
+}
+
+// The share of a micro-batch's work that follows when its first gradients have begun their way.
+double work_beside(const Program& program) {
+  const Graph& graph = *program.graph;
+  const List& list = graph.lists()[size_t(program.train)];
+  double all = 0, before = 0;
+  bool begun = false;
+  for (size_t n = 0; n < list.loop_end; ++n) {
+    const Node& node = list.nodes()[n];
+    begun = begun || std::string_view(node.op->name()) == "begin_reduction";
+    std::vector<Type> in, out;
+    for (ValueId id : node.in) in.push_back(graph[id].type);
+    for (ValueId id : node.out) out.push_back(graph[id].type);
+    const double work = node.op->work(in, out);
+    all += work;
+    if (!begun) before += work;
+  }
+  return all > 0 ? 1 - before / all : 0;
+}
 
 // The share of the gradient that is complete, and begins its way, before the backward pass ends.
 double begun_early(const Program& program) {
@@ -62,8 +98,8 @@ int own_micro_batches(const List& list) {
   return std::max(1, count);
 }
 
-RankPrediction predict_one(const Settings& settings, int vocab, const Network& network) {
-  const auto& [rank, ranks, on_node] = settings.standing;
+RankPrediction predict_one(const Settings& settings, int vocab, const Network& network, double copied) {
+  const auto& [rank, ranks, on_node, apart] = settings.standing;
   const int threads = thread_count(settings);
   const Way way = unconstrained(settings, vocab, threads);
   const PlannedRun run = plan_run(settings, vocab, way, threads, Effort::quick);
@@ -84,12 +120,12 @@ RankPrediction predict_one(const Settings& settings, int vocab, const Network& n
     // A network sends and receives at once; a processor that copies in memory does one after the other.
     return network.bytes_per_second > 0
                ? sizeof(float) * double(std::max(elements[0], elements[1])) / network.bytes_per_second
-               : sizeof(float) * double(elements[1]) / copied_in_memory;
+               : sizeof(float) * double(elements[1]) / copied;
   };
   const double reduction = seconds(reduced);
   if (network.bytes_per_second > 0)
     out.hidden_seconds = std::min(reduction * begun_early(run.program),
-                                  backward_share * way.seconds / own_micro_batches(list));
+                                  work_beside(run.program) * way.seconds / own_micro_batches(list));
   out.exchange_seconds =
       reduction - out.hidden_seconds + seconds(shared) + network.latency * messages_in_a_row(ranks);
   return out;
@@ -109,10 +145,19 @@ double parse_latency(std::string_view text) {
 
 std::vector<RankPrediction> predict_ranks(Settings settings, int vocab, int ranks, const Network& network) {
   std::vector<RankPrediction> out;
-  const double slower = slowness(settings);
+  // Ranks of one machine share its processors: their threads run at once, or in turn where they are more.
+  const bool apart = network.bytes_per_second > 0;
+  settings.standing.on_node = apart ? 1 : ranks;
+  const int threads = thread_count(settings) * (apart ? 1 : ranks),
+            at_once = std::min(threads, std::max(platform::processors(), thread_count(settings)));
+  const double turns = double(threads) / at_once;
+  Settings together = settings;
+  together.threads = at_once;
+  const double slower = turns * slowness(together);
+  const double copied = apart ? 0 : copied_in_memory() / turns;
   for (int rank : std::set{0, std::min(1, ranks - 1), ranks / 2, ranks - 1}) {
-    settings.standing = {rank, ranks, 1};
-    out.push_back(predict_one(settings, vocab, network));
+    settings.standing = {rank, ranks, apart ? 1 : ranks, apart};
+    out.push_back(predict_one(settings, vocab, network, copied));
     out.back().compute_seconds *= slower;
   }
   return out;

@@ -91,7 +91,8 @@ struct Settings {
   // Not a setting: which of the processes that make a step together this is. Never saved; a run belongs to any number.
   struct Standing {
     int rank = 0, ranks = 1;
-    int on_node = 1;  // ranks that share this machine's cores
+    int on_node = 1;    // ranks that share this machine's cores
+    bool apart = true;  // some ranks are on other machines
     bool operator==(const Standing&) const = default;
   } standing;
 

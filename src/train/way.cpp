@@ -100,7 +100,7 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   // A step is batch x accumulate windows, computed micro_batch at a time.
   o.batch = way.micro_batch;
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
-  o.rank = s.standing.rank, o.ranks = s.standing.ranks;
+  o.rank = s.standing.rank, o.ranks = s.standing.ranks, o.exchange_beside = s.standing.apart;
   const int leaves = std::min(std::max(way.leaves, way.lanes * o.ranks), o.accumulate);
   if (leaves < o.ranks)
     fail_input(

@@ -14,6 +14,7 @@ import pathlib
 import random
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -127,6 +128,15 @@ class Machines:
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
         self.folder.cleanup()
+
+    def end_launchers(self):
+        """Everything that is left on the machines."""
+        for name in self.names:
+            for pid in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split():
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
 
     def disconnect(self, machine):
         self.cut.value |= 1 << machine

@@ -1,6 +1,8 @@
 """Training on several ranks, by each MPI that is installed: the bytes of a checkpoint do not depend on the number of
 ranks, a checkpoint of some resumes on others, SIGTERM saves once, and a rank that dies or hangs ends the others by name.
+With --long, also those of small, nano and a run with distrust.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -14,6 +16,13 @@ SKIPPED = 77
 PATIENCE = 240  # seconds until a run counts as hung; nothing is measured
 RUN = ("--tiny --batch 6 --accumulate 2 --micro-batch 2 --leaves 5 --dropout 0.1 --clip 0.5 --threads 1 --sample-every 0 "
        "--log-every 0 --eval-every 8 --checkpoint-every 8 --keep 9 --iterations 16").split()
+COMMON = ("--dropout 0.1 --clip 0.5 --accumulate 2 --leaves 5 --threads 1 --sample-every 0 --log-every 0 --eval-every 0 "
+          "--checkpoint-every 0").split()
+LARGER = {  # of the long form
+    "small": "--small --batch 6 --micro-batch 2 --iterations 6".split(),
+    "nano": "--nano --batch 6 --micro-batch 2 --iterations 20".split(),
+    "distrust": "--tiny --batch 6 --micro-batch 2 --iterations 20 --distrust-lambda 0.5".split(),
+}
 LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"],
     "mpich": ["mpirun.mpich"],
@@ -30,9 +39,9 @@ def command(mpi, ranks, program, arguments):
     return [*start, program, "train", *arguments]
 
 
-def train(mpi, ranks, program, arguments):
+def train(mpi, ranks, program, arguments, **variables):
     done = subprocess.run(command(mpi, ranks, program, arguments), capture_output=True, text=True, timeout=PATIENCE,
-                          env=environment())
+                          env=environment() | variables)
     assert done.returncode == 0, (mpi, ranks, done.returncode, done.stdout, done.stderr)
     return done
 
@@ -47,7 +56,12 @@ def check_bits(program, mpi, work, one):
         out = work / f"{mpi}-{ranks}"
         done = train(mpi, ranks, program, [*RUN, "--out", str(out)])
         assert tensors(out) == one, f"{mpi}: {ranks} ranks give other bytes than one"
-        assert f"Ranks: {ranks}" in done.stdout, done.stdout
+        assert f"Ranks: {ranks}" in done.stdout and "copied in memory" in done.stdout, done.stdout
+    # As between machines: every message by MPI.
+    out = work / f"{mpi}-far"
+    done = train(mpi, 3, program, [*RUN, "--out", str(out)], PLIMSOLL_NEAR="off")
+    assert tensors(out) == one, f"{mpi}: messages by MPI give other bytes"
+    assert "copied in memory" not in done.stdout, done.stdout
 
 
 def check_resume(program, mpi, work, one):
@@ -57,6 +71,22 @@ def check_resume(program, mpi, work, one):
     assert tensors(two) == one, "resuming a checkpoint of 4 ranks on 2 gives other bytes"
     train(mpi, 3, program, ["--resume", str(two / "step-000012"), "--out", str(three)])
     assert tensors(three) == one, "resuming a checkpoint of 2 ranks on 3 gives other bytes"
+
+
+def check_larger(program, here, work):
+    lines = [{"text": f"{word} of the record number {i}, as it was found in the archive", "auth_weight": i % 10 / 10, "prov_entropy": i % 7}
+             for i in range(400) for word in ("copy", "letter")]
+    (work / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for name, model in LARGER.items():
+        run = [*model, *COMMON, *(["--data", str(work / "samples.jsonl")] if name == "distrust" else [])]
+        steps = int(model[model.index("--iterations") + 1])
+        train("", 1, program, [*run, "--out", str(work / f"{name}-1")])
+        for mpi in here:
+            for ranks in (2, 3, 4):
+                out = work / f"{name}-{mpi}-{ranks}"
+                train(mpi, ranks, program, [*run, "--out", str(out)])
+                assert tensors(out, steps) == tensors(work / f"{name}-1", steps), f"{name}, {mpi}: {ranks} ranks give other bytes"
+        print(f"{name}: 1, 2, 3 and 4 ranks of {' and '.join(here)} give the same bytes", flush=True)
 
 
 def ranks_of(mpi, out, count, saved=True):
@@ -135,6 +165,8 @@ def main():
             check_loss(program, mpi, work, "hangs")
         if "openmpi" in here:  # MPICH always ends the others itself
             check_loss(program, "openmpi", work, "dies")
+        if "--long" in sys.argv:
+            check_larger(program, here, work)
     print("ranks:", ", ".join(here))
     return 0
 

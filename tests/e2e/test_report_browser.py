@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -129,6 +130,11 @@ def trained(page, folder):
     assert any(row[0] in said for row in data["plan"]["rows"]), said
     page.drag(x + 150, y + h * 0.5, x + 350, y + h * 0.8)
     assert page.evaluate("!document.querySelector('#plan .tools button').hidden"), "the plan does not zoom"
+    # What the measured memory is made of adds up, on the page as in its data.
+    page.evaluate("Array.from(document.querySelectorAll('#plan details')).find(one => /made of/.test(one.textContent)).open = true")
+    cells = page.wait("(t => t.length && t)(Array.from(document.querySelectorAll('#plan details[open] tbody tr'), row => Array.from(row.children, c => c.textContent)))")
+    sizes = [int(re.sub(r"[^0-9]", "", re.search(r"\((.*) bytes\)", text).group(1)) if "bytes" in text else text.split()[0]) for _, text in cells]
+    assert cells[-1][0] == "measured" and sum(sizes[:-1]) == sizes[-1] == sum(data["plan"]["measured"].values()), (cells, data["plan"]["measured"])
 
 
 def leaking(page, folder):

@@ -40,7 +40,7 @@ def expect(what, found, limit):
 class Sample:
     """One row and what transformers makes of it."""
 
-    def __init__(self, folder, processor, tokens, question, answer, files):
+    def __init__(self, folder, processor, tokens, question, answer, files, tile_rows=ROWS):
         self.row = {"text": question, "response": answer, "image": files} if files else {"text": question, "response": answer}
         text, values = "", []
         for file in files:
@@ -49,7 +49,7 @@ class Sample:
             values.append(torch.tensor(numpy.array(made["pixel_values"][0])))
             rows, columns = made["rows"][0][0], made["cols"][0][0]
             text += get_image_prompt_string(
-                rows, columns, ROWS, "<fake_token_around_image>", "<image>", "<global-img>")
+                rows, columns, tile_rows, "<fake_token_around_image>", "<image>", "<global-img>")
         before = "<|im_start|>User:" + (text if files else " ") + question + "<end_of_utterance>\nAssistant:"
         given = tokens.encode(before, add_special_tokens=False).ids
         said = tokens.encode(" " + answer + "<end_of_utterance>", add_special_tokens=False).ids
@@ -156,6 +156,25 @@ def train_set(folder, samples):
     return samples[:found[0]] + samples[found[0] + 1:]
 
 
+def check_own(folder):
+    """A model begun from nothing opens in transformers: its tokenizer, its pictures, its logits, its chat template."""
+    samples = [{"text": "what?", "image": name, "response": answer} for name, answer in (("wide.png", "a wide one"), ("tall.webp", "high"))] * 6
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in samples))
+    run(folder, "train", "--vision", "tiny", "--data", "own.jsonl", "--images", "pictures", "--iterations", 40, "--out", "own", "--eval-every", 0,
+        "--image-samples", 0)
+    run(folder, "export", "own", "--merged", "own-model")
+    processor = Idefics3ImageProcessorPil(**json.loads((folder / "own-model" / "preprocessor_config.json").read_text()))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "own-model")
+    model = theirs(folder / "own-model")
+    rows = (model.config.vision_config.image_size // model.config.vision_config.patch_size // model.config.scale_factor) ** 2
+    made = [Sample(folder, processor, tokenizer.backend_tokenizer, *given, rows) for given in (
+        ("what?", "a wide one", ["wide.png"]), ("and this?", "high", ["tall.webp"]), ("both", "two", ["wide.png", "square.jpg"]), ("none", "no", []))]
+    compare_logits(folder, "from nothing", ("own",), made, model)
+    asked = tokenizer.apply_chat_template([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what?"}]}], tokenize=False,
+                                          add_generation_prompt=True)
+    assert asked == "<|im_start|>User:<image>what?<end_of_utterance>\nAssistant:", asked
+
+
 def main():
     with Temporary() as temporary:
         folder = temporary.path
@@ -167,6 +186,7 @@ def main():
         compare_logits(folder, "split", ("--model", "split"), samples, theirs(folder / "split"))
         compare_logits(folder, "one tile, bf16", ("--model", "whole"), make_samples(folder, whole), theirs(folder / "whole"))
 
+        check_own(folder)
         chosen = train_set(folder, samples)
         # All of it, tower included; the same in micro-batches of leaves.
         everything = train(folder, "full")

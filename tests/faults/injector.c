@@ -3,7 +3,8 @@
 //
 //   PLIMSOLL_FAULT="memory 17"          the 17th malloc, calloc, realloc or memalign returns null
 //   PLIMSOLL_FAULT="files 5"            the 5th operation on a file below PLIMSOLL_FAULT_UNDER fails
-//   PLIMSOLL_FAULT="messages 9 kill"    the process is killed when it is about to send its 9th message by MPI
+//   PLIMSOLL_FAULT="messages 9 kill"    the process is killed when it is about to send its 9th message by MPI, or to copy it from
+//                                       another process
 //   PLIMSOLL_FAULT="memory 17 always"   so does every later one
 //   PLIMSOLL_FAULT="files 5 kill"       instead of failing, the operation kills the process; "stop" stops it
 //   PLIMSOLL_FAULT_RANK=1               in a parallel job, of this rank only
@@ -300,11 +301,18 @@ int mkdirat(int folder, const char* name, mode_t mode) {
 }
 int mkdir(const char* path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode); }
 
-// ---- messages: seven arguments, whose types differ between MPI libraries
+// ---- messages: those of MPI have seven arguments, whose types differ between libraries
 
 int MPI_Isend(long data, long count, long type, long to, long tag, long group, long request) {
   static int (*found)(long, long, long, long, long, long, long);
   if (!found) resolving = 1, *(void**)&found = dlsym(RTLD_NEXT, "MPI_Isend"), resolving = 0;
   if (counting) fails(&message_calls, message_fails);
   return found(data, count, type, to, tag, group, request);
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec* here, unsigned long pieces_here, const struct iovec* there,
+                         unsigned long pieces_there, unsigned long flags) {
+  FIND(process_vm_readv);
+  if (counting) fails(&message_calls, message_fails);
+  return found(pid, here, pieces_here, there, pieces_there, flags);
 }

@@ -58,6 +58,13 @@ TEST(Ranks, AnyNumberHasTheBitsOfOne) {
   for (int leaves : {4, 5, 7}) compare(model_in_pieces(), leaves, 1, {2, 3, 4});
 }
 
+// As on one machine.
+TEST(Ranks, ExchangingAfterTheBackwardPassMakesNoDifference) {
+  ProgramOptions options = model_in_pieces();
+  options.exchange_beside = false;
+  for (int leaves : {4, 5}) compare(options, leaves, 1, {2, 3});
+}
+
 TEST(Ranks, LanesMakeNoDifference) { compare(model_in_pieces(), 6, 2, {2, 3}); }
 
 TEST(Ranks, MomentsInEightBitsToo) {
@@ -81,9 +88,9 @@ TEST(Ranks, ALossThatIsNoNumberIsEverybodys) {
 }
 
 // One rank wants to leave just before its gradients begin their way: all do, and the step can be done again.
-TEST(Ranks, AStepIsLeftByAllOrByNone) {
+void leave_a_step(bool exchange_beside) {
   ProgramOptions options = model_in_pieces();
-  options.lanes = 1, options.leaves = LeafRange{0, 4, 4};
+  options.lanes = 1, options.leaves = LeafRange{0, 4, 4}, options.exchange_beside = exchange_beside;
   const Result whole = after_steps(options);
   ranks::ThreadRanks(2).run([&](ranks::Communicator& own) {
     ProgramOptions mine = options;
@@ -105,6 +112,11 @@ TEST(Ranks, AStepIsLeftByAllOrByNone) {
     EXPECT_EQ(asked.times, 1);
     for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(session.step(i), whole.losses[i]);
   });
+}
+
+TEST(Ranks, AStepIsLeftByAllOrByNone) {
+  leave_a_step(true);
+  leave_a_step(false);
 }
 
 TEST(Ranks, EveryRankHoldsItsShareOfTheMoments) {

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1] / "e2e"
-LONG = ("small", "nano", "resume", "kills", "rank_faults", "rank_machines", "finetune_rows", "pictures", "picture_runs", "damage", "guard_bomb",
+LONG = ("small", "nano", "resume", "kills", "ranks", "rank_faults", "rank_machines", "finetune_rows", "pictures", "picture_runs", "damage", "guard_bomb",
         "guard_stops", "bombs", "faults", "powerloss", "oom", "attach", "report_browser", "flat", "python", "cost", "specimens", "shapes")
 RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
 PROFILE = Path(__file__).resolve().parent / "profile_score.py"  # needs PyTorch and most of an hour, likewise

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/file.hpp"
 #include "data/shapes.hpp"
 #include "platform/allocations.hpp"
@@ -59,8 +61,10 @@ std::vector<std::vector<std::byte>> fed(Runtime& runtime, PictureFeed& feed, con
   std::vector<std::vector<std::byte>> out;
   EXPECT_TRUE(feed.prepare(batches, step, windows_a_step, {}));
   for (uint64_t row = 0; row < windows_a_step; ++row) {
+    const ValueId input = program.pixels != no_value ? program.pixels : program.seen;
+    std::memset(runtime.executor().bytes(input, 0), 0xff, size_t(runtime.graph()[input].type.bytes()));
     feed.fill(batches, step, row, 1, 0);
-    out.push_back(bytes_of(runtime, program.pixels != no_value ? program.pixels : program.seen));
+    out.push_back(bytes_of(runtime, input));
   }
   return out;
 }

@@ -57,6 +57,11 @@ int done(int ticket, int* flag) {
   return code;
 }
 
+int progress() {
+  int flag = 0;
+  return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
 void library(char* text, size_t size) {
   char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -76,7 +81,8 @@ void error(int code, char* text, size_t size) {
   std::snprintf(text, size, "%s", all);
 }
 
-constexpr plimsoll_mpi table{plimsoll_mpi_version, start, send, receive, done, MPI_Finalize, library, error};
+constexpr plimsoll_mpi table{plimsoll_mpi_version, start,   send, receive, done, progress,
+                             MPI_Finalize,         library, error};
 
 }  // namespace
 

@@ -20,6 +20,8 @@ class PlanSection {
     const recorded = run.plan.roles || {}, totals = Object.keys(recorded).length ? {...recorded} : {};
     for (const value of this.values) if (!(value.role in recorded)) totals[value.role] = (totals[value.role] || 0) + value.size;
     this.totals = totals;
+    // What adds up to the plan: a role that is empty at that moment has rectangles, but no share.
+    this.held = Object.keys(recorded).length ? recorded : totals;
     this.roles = Object.keys(totals).sort((a, b) => totals[b] - totals[a]);
     this.nodes = Math.max(...this.values.map(value => value.last)) + 1;
     this.resident = rowsOf(run.memory, 'time', 'rss').filter(row => row[1] !== null);
@@ -51,9 +53,9 @@ class PlanSection {
 
   // The roles, what lies between values, and the process beside the plan add up to what was measured last.
   parts() {
-    const named = this.roles.reduce((sum, role) => sum + this.totals[role], 0), total = this.run.plan.total_bytes;
+    const roles = this.roles.filter(role => this.held[role]), named = roles.reduce((sum, role) => sum + this.held[role], 0), total = this.run.plan.total_bytes;
     const measured = this.resident.length ? this.resident[this.resident.length - 1][1] : null;
-    const rows = this.roles.map(role => [role, exactBytes(this.totals[role])]);
+    const rows = roles.map(role => [role, exactBytes(this.held[role])]);
     if (total > named) rows.push(['gaps of the plan', exactBytes(total - named)]);
     if (measured !== null && measured >= total) rows.push(['the process beside the plan', exactBytes(measured - total)], ['measured', exactBytes(measured)]);
     return rows;
@@ -167,7 +169,7 @@ class PlanSection {
       canvas.fillRect(left, g.y(below + size), width, g.y(below) - g.y(below + size));
       below += size;
     };
-    this.roles.forEach((role, i) => band(this.totals[role], colour(planHues[i % planHues.length])));
+    this.roles.forEach((role, i) => band(this.held[role] || 0, colour(planHues[i % planHues.length])));
     band(Math.max(0, this.run.plan.total_bytes - below), colour('grid'));
     band(Math.max(0, this.top - below), colour('muted'));
     canvas.restore();
