@@ -83,6 +83,18 @@ TEST(Answer, WhatComesAndGoesIsNotTakenForGrowthAfterAnEpoch) {
   EXPECT_EQ(answer({.tree = tree, .epochs = epochs, .lines = {{"a.py:1", held}}}).answer, Answer::no_leak);
 }
 
+TEST(Answer, WhatIsReplacedByChanceIsNoLeakInTheSecondEpoch) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 1e6);
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  const auto held = rising_until(150, 150);
+  HeldLine line{"a.py:1", held};
+  EXPECT_EQ(answer({.tree = tree, .epochs = epochs, .lines = {line}}).answer, Answer::leak);
+  line.replaced = true;
+  EXPECT_EQ(answer({.tree = tree, .epochs = epochs, .lines = {line}}).answer, Answer::undecided);
+}
+
 TEST(Answer, ALineThatLeaksDecidesWhereTheTreeDoesNot) {
   for (const verdict::Kind kind : {verdict::Kind::undecided, verdict::Kind::no_leak}) {
     verdict::Verdict tree = tree_verdict(kind, 0);

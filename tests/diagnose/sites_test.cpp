@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "heap/idle_process.hpp"
+#include "platform/clock.hpp"
 
 namespace plimsoll::diagnose {
 namespace {
@@ -67,6 +68,29 @@ TEST(Sites, TheEndOfAProcessIsNotJudged) {
   EXPECT_EQ(report.sites[0].held.back().bytes, 200 << 20);
   EXPECT_EQ(report.sites[0].bytes, uint64_t(200) << 20);
   EXPECT_EQ(report.sites[0].grown, 190 << 20);
+}
+
+// The same bytes: blocks of a kilobyte that are as old as the growth, or none older than three seconds.
+verdict::Kind judged_with(bool replaced) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
+  heap::Collector collector;
+  heap::IdleProcess idle;
+  for (int look = 1; look <= 40; ++look) {
+    const uint64_t three_seconds_ago = platform::monotonic_nanoseconds() - 3'000'000'000;
+    heap::write_held(collector, idle.pid, 100 + look / 2, 1000, replaced ? three_seconds_ago : 1);
+    collector.look(look);
+  }
+  const SiteReport report = judge_sites(collector, nullptr, {.until = 40});
+  idle.end();
+  EXPECT_EQ(report.sites.size(), 1u);
+  EXPECT_EQ(report.sites.at(0).replaced, replaced);
+  EXPECT_EQ(report.sites.at(0).rate > 0, !replaced);
+  return report.sites.at(0).verdict.kind;
+}
+
+TEST(Sites, ALineThatReplacesAllItHoldsIsNotAccusedByChance) {
+  EXPECT_EQ(judged_with(false), verdict::Kind::leak);
+  EXPECT_EQ(judged_with(true), verdict::Kind::undecided);
 }
 
 }  // namespace

@@ -24,12 +24,14 @@ struct IdleProcess {
   }
 };
 
-// One megabyte a block, all of one line: train.py:5 in step.
-inline void write_held(const Collector& collector, pid_t pid, int blocks) {
+// One megabyte a sample, all of one line: train.py:5 in step. A sample is of a block of `size` bytes, allocated at `time`
+// nanoseconds, and stands for as many of them as make up the megabyte.
+inline void write_held(const Collector& collector, pid_t pid, int samples, uint64_t size = 1 << 20,
+                       uint64_t time = 1) {
   HeapFileMaker maker;
   const uint32_t site = maker.site({maker.python("/a/train.py", "step", 5)});
   for (int i = 0; i < 200; ++i)
-    maker.block(4096 * uint64_t(i + 1), 1 << 20, 1 << 20, 1, i < blocks ? site : 0);
+    maker.block(4096 * uint64_t(i + 1), size, 1 << 20, time, i < samples ? site : 0);
   std::ofstream(fmt::format("{}/{}.0.heap", collector.folder(), pid), std::ios::binary) << maker.bytes();
 }
 
