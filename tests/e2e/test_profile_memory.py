@@ -142,4 +142,29 @@ def test_what_is_kept_is_what_trimming_gives_back():
         return f"{kept / 1e6:.1f} MB kept, {trimmed / 1e6:.1f} MB given back"
 
 
+RESERVES = """
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+place = libc.malloc(200_000_000)
+if sys.argv[1] == "touched":
+    ctypes.memset(place, 1, 200_000_000)
+time.sleep(7)
+os._exit(0)
+"""
+
+
+def test_what_is_never_touched_is_said_to_take_no_memory():
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, RESERVES)
+        for how in ("untouched", "touched"):
+            result = profile("--", sys.executable, path, how)
+            said = re.search(r"about (\S+) MB was asked for and never touched", result.err.decode())
+            assert bool(said) == (how == "untouched"), result.err.decode()
+            memory = result.json["memory"]["live_heap_bytes"]
+            assert (memory < 60e6) == (how == "untouched"), memory
+            if said:
+                assert 180 < float(said[1]) < 220, said[0]
+
+
 run_all(dict(globals()))
