@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "diagnose/join.hpp"
+#include "diagnose/survivors.hpp"
 #include "platform/clock.hpp"
 
 namespace plimsoll::watch {
@@ -22,6 +23,13 @@ std::string folder_of(const std::string& out) {
   if (out.empty()) return {};
   const std::string parent = std::filesystem::path(out).parent_path().string();
   return parent.empty() ? "." : parent;
+}
+
+// What a line holds when the first step ends is no growth: the model, for one.
+std::span<const verdict::Sample> since(std::span<const verdict::Sample> held, double time) {
+  const auto first = std::find_if(held.begin(), held.end(),
+                                  [&](const verdict::Sample& sample) { return sample.time >= time; });
+  return first == held.end() ? held : held.subspan(size_t(first - held.begin()));
 }
 
 // Runs the program its parent runs: it was forked and did not become another.
@@ -137,6 +145,13 @@ bool Profiling::names_are_ready() {
   return symbols_.ready(std::vector(addresses.begin(), addresses.end()));
 }
 
+// What is alive of the first epoch when it has just ended may still be given back, and does not count yet.
+double Profiling::most_of_first(const diagnose::Site& site, double settled) {
+  if (!epochs_.first_end() || settled <= *epochs_.first_end() || site.born.empty()) return 0;
+  double& most = most_of_first_[site.place.text()];
+  return most = std::max(most, diagnose::kept_of_first(site.born, epochs_));
+}
+
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, How how) {
   const double now = until;
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
@@ -148,6 +163,9 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                                                        .freed_stacks = !how.running,
                                                        .sample_bytes = double(rate_),
                                                        .footprints = &footprints_});
+  if (first_step_)
+    for (diagnose::Site& site : report.sites)
+      if (!site.processes_kept) site.grown = diagnose::low_water_growth(since(site.held, *first_step_));
   report.memory = memory_at(now);
   if (report.memory) report.memory->untouched = stays_untouched(now);
   if (attachment_ && report.memory) {
@@ -171,6 +189,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
     evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
                               site.verdict.onset, site.none_freed,
                               site.content == diagnose::Content::kernel_cache, site.born,
+                              most_of_first(site, evidence.settled),
                               site.processes_kept ? site.processes_kept->count : 0, site.replaced});
   diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
   const bool said_aloud = how.running && !how.quick;

@@ -33,7 +33,10 @@ class Profiling {
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
   const diagnose::Epochs& epochs() const { return epochs_; }
   // A step has just ended: the program is at work.
-  void stepped() { collector_.at_work(); }
+  void stepped(double time) {
+    collector_.at_work();
+    if (!first_step_) first_step_ = time;
+  }
   // How far the program is, told before each report while it runs.
   void reached(std::span<const verdict::StepMark> steps) { steps_ = steps; }
   // After the program has ended.
@@ -62,6 +65,7 @@ class Profiling {
   diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
   double settled(double time) const;
+  double most_of_first(const diagnose::Site& site, double settled);
   uint64_t stays_untouched(double time) const;
   std::optional<diagnose::HeldMemory> memory_at(double time) const;
   bool is_sampled(int pid) const;
@@ -72,13 +76,15 @@ class Profiling {
   heap::Collector collector_;
   heap::Symbols symbols_;
   diagnose::Epochs epochs_;
+  std::optional<double> first_step_;
   std::unique_ptr<Attachment> attachment_;
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time
   double next_memory_ = 0;
   std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;
-  std::map<int, uint64_t> footprints_;  // by process, as last seen
+  std::map<int, uint64_t> footprints_;           // by process, as last seen
+  std::map<std::string, double> most_of_first_;  // by line: see HeldLine
 };
 
 }  // namespace plimsoll::watch

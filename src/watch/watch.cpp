@@ -169,7 +169,7 @@ void Watch::take(const observe::Recognised& event) {
   const StepTrack::News news = steps_.take(event, time);
   judge_.reached(steps_);
   stepped_ |= news.told;
-  if (profiling_ && news.step) profiling_->stepped();
+  if (profiling_ && news.step) profiling_->stepped(time);
   if (!recorder_) return;
   if (news.phase) recorder_->phase(escape(steps_.phases().back().name), time);
   if (news.step) recorder_->step(*steps_.step(), time);
@@ -224,6 +224,8 @@ void Watch::sample() {
 // of the time, but for the second epoch, which tells.
 void Watch::look_at_lines(double time) {
   const verdict::Verdict none, &tree = judge_.current() ? *judge_.current() : none;
+  // To open the libraries of PyTorch takes seconds: not when a leak is to be said, but before.
+  if (profiling_->epochs().any() && !profiling_->epochs().first_end()) profiling_->names_are_ready();
   // A twentieth of a processor is spent here. Wall time would make looks rare where the machine is busy.
   const double begin = platform::processor_seconds();
   profiling_->reached(steps_.marks());
