@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t most_gradients = 64 << 20;  // bytes of which every lane may have its own
 
-// A frozen model that no line is drawn for: its weights are most of what must be kept, and what else is kept is halved for an
-// eighth more time.
+// A frozen model that no line is drawn for: its weights are most of what must be kept, and what else is kept is halved for a
+// tenth more time.
 bool lean(const Settings& s) { return !s.model.empty() && s.lora_rank > 0 && s.memory.empty(); }
 
 }  // namespace
@@ -84,7 +84,7 @@ Way stated_way(const Settings& s, int vocab) {
   if (const auto choice = parse_recompute(s.recompute, s.layers))
     way.recompute = *choice;
   else if (lean(s))
-    way.recompute = {Recompute::blocks, (s.layers + 1) / 2};
+    way.recompute = {Recompute::blocks, (9 * s.layers + 19) / 20};
   else if (s.clip == 0 && updates_early(model_spec(s, vocab)))
     way.recompute = recompute_with_early_updates;
   way.loss_rows = s.loss_rows;
