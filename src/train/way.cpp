@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t most_gradients = 64 << 20;  // bytes of which every lane may have its own
 
-// A frozen model that no line is drawn for: its weights are most of what must be kept, and what else is kept is halved for a
-// tenth more time.
+// A frozen model that no line is drawn for: its weights are most of what must be kept, and what else is kept is halved for an
+// eighth more time.
 bool lean(const Settings& s) { return !s.model.empty() && s.lora_rank > 0 && s.memory.empty(); }
 
 }  // namespace
