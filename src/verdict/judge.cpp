@@ -135,7 +135,9 @@ class Judging {
     const Comparison& c = best_.comparison;
     v_.evidence = c.evidence;
     v_.confidence = 1 / (1 + std::exp(-c.evidence));
-    v_.growing = rises_lately(floor_, options_.matter_fraction / 2 * best_.base);
+    v_.growing = rises_lately(floor_, options_.matter_fraction / 2 * best_.base) ||
+                 (caution_ == Caution::while_running &&
+                  rises_throughout(floor_, options_.matter_fraction / 2 * best_.base));
     v_.ruled_out_rate = by_time(could_be());
     v_.step_unit = options_.step_unit;
     // A first pass over the data may fill something for good: growth must have gone on for a part of the second.
@@ -204,7 +206,8 @@ class Judging {
     std::span<const FloorPoint> rising = floor_;
     while (rising.size() > least_rising && rising.front().time < onset()) rising = rising.subspan(1);
     const Slope slope = slope_of(rising);
-    if (!stretch_.work.known() || rising.size() < least_rising || !(slope.value > 0))
+    if ((!stretch_.work.known() && caution_ == Caution::whole_series) || rising.size() < least_rising ||
+        !(slope.value > 0))
       return set_rate(c.rate, c.rate_low, c.rate_high, onset());
     const double error = std::max(3 * slope.error, least_rate_error * slope.value);
     // Where other shapes explain a part of the growth, it may as well have been the leak's: the slope since the start
