@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Trains the same runs with two builds of plimsoll and compares their checkpoints byte for byte.
 
-    scripts/compare-bits.py OLD NEW [--only PATTERN] [--isa plain,avx2,avx512] [--jobs N]
+    scripts/compare-bits.py OLD NEW [--only PATTERN] [--isa plain,avx2,avx512] [--jobs N] [-- OPTIONS OF TRAIN]
 
 OLD and NEW are program files. A case is a preset with a few steps and the options that change how a step is computed:
 lanes, micro-batches, recomputation, rows of logits, dropout, provenance weights, a resume, a memory line. `--isa` runs
 every case once for each instruction set by PLIMSOLL_ISA; a program that does not know the variable uses its best one.
+Options after `--` are given to both programs in every case, for example a learning rate where the presets have different ones.
 Exits with 1 where any pair differs, and names it.
 """
 import argparse
@@ -99,8 +100,11 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression that case names must match")
     parser.add_argument("--isa", default="", help="instruction sets, with commas")
     parser.add_argument("--jobs", type=int, default=1)
-    options = parser.parse_args()
-    wanted = [(n, a) for n, a in CASES.items() if re.search(options.only, n)]
+    own, both = sys.argv[1:], []
+    if "--" in own:
+        own, both = own[:own.index("--")], own[own.index("--") + 1:]
+    options = parser.parse_args(own)
+    wanted = [(n, [*a, *both]) for n, a in CASES.items() if re.search(options.only, n)]
     differ = 0
     with tempfile.TemporaryDirectory(prefix="plimsoll-bits-") as folder, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

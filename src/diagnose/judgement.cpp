@@ -61,20 +61,24 @@ void name_culprit(Judgement& judgement, const Candidate& candidate, const Histor
   culprit.rate = candidate.slope;
   culprit.share = tree_slope > 0 ? std::clamp(candidate.slope / tree_slope, 0.0, 1.0) : 0;
   culprit.pool = !candidate.life;
-  judgement.culprit_id = culprit.pool ? candidate.pool->members.front() : candidate.life->id;
+  if (culprit.pool) {
+    const std::vector<proc::ProcessId>& members = candidate.pool->members;
+    std::vector<double> slopes;
+    for (const proc::ProcessId& id : members)
+      slopes.push_back(floor_slope(history.processes().at(id).series, from, until));
+    const auto steepest = std::max_element(slopes.begin(), slopes.end());
+    judgement.culprit_id = members[size_t(steepest - slopes.begin())];
+    culprit.members = int(std::count_if(slopes.begin(), slopes.end(),
+                                        [&](double s) { return s > 0 && s >= alike * *steepest; }));
+  } else {
+    judgement.culprit_id = candidate.life->id;
+  }
   culprit.pid = judgement.culprit_id.pid;
   culprit.name = escape(history.processes().at(judgement.culprit_id).name);
   const auto role = judgement.roles.role.find(judgement.culprit_id);
   culprit.role = role_name(culprit.pool                         ? ProcessRole::worker
                            : role == judgement.roles.role.end() ? ProcessRole::other
                                                                 : role->second);
-  if (!culprit.pool) return;
-  std::vector<double> slopes;
-  for (const proc::ProcessId& id : candidate.pool->members)
-    slopes.push_back(floor_slope(history.processes().at(id).series, from, until));
-  const double most = *std::max_element(slopes.begin(), slopes.end());
-  culprit.members =
-      int(std::count_if(slopes.begin(), slopes.end(), [&](double s) { return s > 0 && s >= alike * most; }));
 }
 
 std::string named(const verdict::Culprit& culprit, size_t members) {

@@ -9,7 +9,7 @@
 namespace plimsoll::diagnose {
 
 struct Judgement : verdict::Judgement {
-  proc::ProcessId culprit_id;  // where there is a culprit; of a pool its first member
+  proc::ProcessId culprit_id;  // where there is a culprit; of a pool the member that grows fastest
   Roles roles;
 };
 

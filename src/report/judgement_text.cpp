@@ -58,7 +58,10 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
         culprit_mark(life->id));
   }
   for (const diagnose::WorkerPool& pool : judgement.roles.pools) {
-    std::string mark = judgement.culprit && judgement.culprit->pool ? culprit_mark(pool.members.front()) : "";
+    const bool its =
+        std::find(pool.members.begin(), pool.members.end(), judgement.culprit_id) != pool.members.end();
+    const std::string mark =
+        its && judgement.culprit && judgement.culprit->pool ? culprit_mark(judgement.culprit_id) : "";
     text += fmt::format("  {:>7} {}: {}{}\n", "", escape(history.processes().at(pool.members.front()).name),
                         pool.explanation, mark);
   }

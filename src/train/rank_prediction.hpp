@@ -17,6 +17,10 @@ struct Network {
 double parse_bandwidth(std::string_view text);  // bytes a second
 double parse_latency(std::string_view text);    // seconds
 
+// How long `seconds` of work of each of `threads` take on `processors`, not more than they. Where threads are no multiple of
+// processors, some run alone until the kernel moves others over, so that short steps take whole turns.
+double in_turns(double seconds, int threads, int processors);
+
 struct RankPrediction {
   int rank = 0;
   uint64_t plan_bytes = 0;

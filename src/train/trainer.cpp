@@ -69,62 +69,64 @@ double own_limit(const Settings& settings) {
   return double(settings.memory.empty() ? machine : parse_size(settings.memory).of(machine));
 }
 
-}  // namespace
+// The run is complete: nothing is computed, but what is asked for can still be wrong.
+TrainResult already_complete(Start start) {
+  bind_data(start, *open_corpus(start.state.settings, &start.state.tokenizer));
+  TrainResult complete;
+  complete.nothing_to_do = true;
+  complete.iterations = start.state.step;
+  complete.folder = start.folder.string();
+  return complete;
+}
 
-TrainResult train(Start start, bool json, live::Companion* server, const ranks::Team& team) {
-  if (start.checkpoint && start.same_folder &&
-      start.state.step == uint64_t(start.state.settings.iterations)) {
-    // What is asked for can still be wrong.
-    bind_data(start, *open_corpus(start.state.settings, &start.state.tokenizer));
-    TrainResult complete;
-    complete.nothing_to_do = true;
-    complete.iterations = start.state.step;
-    complete.folder = start.folder.string();
-    return complete;
+// Everybody who hears of the run, in the order they are told. Constructing them is what first writes anything.
+// Rank 0 writes and speaks for all.
+class Audience {
+ public:
+  Audience(PreparedRun& run, const ranks::Team& team, int output)
+      : people_({.file = output, .log_every = run.settings().log_every}, run.floor,
+                size_t(run.settings().sample_length) * 4),
+        checkpoints_(run, tell_) {
+    const Settings& settings = run.settings();
+    if (team.first()) record_.emplace(run, people_);
+    clock_.emplace(record());
+    if (team.first() && !settings.metrics.empty())
+      metrics_.emplace(settings.metrics, settings.log_every, run.floor);
+    if (team.first() && !settings.tensorboard.empty())
+      board_.emplace(settings.tensorboard, settings.log_every);
+    if (run.policy)
+      guard_.emplace(*run.policy,
+                     Guarded::Parts{*run.runtime, *run.corpus, tell_, *clock_, stop_, floor_, team});
+    if (guard_) tell_.add(*guard_);
+    tell_.add(checkpoints_);
+    if (team.first()) tell_.add(people_);
+    if (record_) tell_.add(*record_);
+    if (metrics_) tell_.add(*metrics_);
+    if (board_) tell_.add(*board_);
   }
+  Audience(const Audience&) = delete;  // its members refer to each other
 
-  const int output = json ? 2 : 1;
-  ReadingLine reading(output);
-  PreparedRun run = prepare(std::move(start), team.first() ? reading.progress() : ReadingProgress(), team);
-  reading.finish();
-  const Settings& settings = run.settings();
-  if (!settings.metrics.empty()) check_metrics(settings.metrics, run.start.folder);
+  Observers& tell() { return tell_; }
+  RecordObserver* record() { return record_ ? &*record_ : nullptr; }
+  Guarded* guard() { return guard_ ? &*guard_ : nullptr; }
+  const OwnFloor& floor() const { return floor_; }
+  Loop::Parts parts(PreparedRun& run) { return {run, tell_, checkpoints_, *clock_, stop_, floor_, guard()}; }
 
-  const StopRequest stop;
-  OwnFloor floor;
-  Observers tell;
-  ProgressObserver people({.file = output, .log_every = settings.log_every}, run.floor,
-                          size_t(settings.sample_length) * 4);
-  // Nothing is written before here. Rank 0 writes and speaks for all.
-  Checkpoints checkpoints(run, tell);
-  std::optional<RecordObserver> record;
-  if (team.first()) record.emplace(run, people);
-  const RunClock clock(record ? &*record : nullptr);
-  std::optional<MetricsObserver> metrics;
-  if (team.first() && !settings.metrics.empty())
-    metrics.emplace(settings.metrics, settings.log_every, run.floor);
-  std::optional<TensorboardObserver> board;
-  if (team.first() && !settings.tensorboard.empty()) board.emplace(settings.tensorboard, settings.log_every);
-  std::optional<Guarded> guard;
-  if (run.policy)
-    guard.emplace(*run.policy, Guarded::Parts{*run.runtime, *run.corpus, tell, clock, stop, floor, team});
-  if (guard) tell.add(*guard);
-  tell.add(checkpoints);
-  if (team.first()) tell.add(people);
-  if (record) tell.add(*record);
-  if (metrics) tell.add(*metrics);
-  if (board) tell.add(*board);
+ private:
+  const StopRequest stop_;
+  OwnFloor floor_;
+  Observers tell_;
+  ProgressObserver people_;
+  Checkpoints checkpoints_;
+  std::optional<RecordObserver> record_;
+  std::optional<const RunClock> clock_;
+  std::optional<MetricsObserver> metrics_;
+  std::optional<TensorboardObserver> board_;
+  std::optional<Guarded> guard_;
+};
 
-  introduce(tell, run, server);
-  const std::vector<RankFigures> figures = collect_figures(run);
-  for (const std::string& line : describe_ranks(run, figures)) tell.note(line);
-  if (record) record->ranks(figures);
-  if (server) server->follow(run.start.folder / "run.db");
-  Loop loop({run, tell, checkpoints, clock, stop, floor, guard ? &*guard : nullptr});
-  if (record && loop.picture_samples().size()) record->pictures(loop.picture_samples());
-  const Loop::End end = loop.run();
-  TrainResult result = sum_up(run, loop);
-  result.end = end;
+// Lines about the loop, once it has ended.
+void conclude(Observer& tell, const TrainResult& result) {
   if (result.predicted_milliseconds)
     tell.note(fmt::format("Measured {:.2f} ms per step, predicted {:.2f}{}", result.milliseconds_per_step,
                           *result.predicted_milliseconds,
@@ -140,21 +142,26 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
             ? fmt::format(", {} of them read from the file", format_count(result.pictures->read))
             : "",
         100 * result.waiting_share()));
-  if (end == Loop::End::finished) {
-    const FinalWindows last = final_windows(*run.corpus, settings.context);
-    if (const auto measured = loop.measure(last.windows)) {
-      result.validation = *measured;
-      result.validation_loss = measured->loss;
-      result.validation_targets = last.windows.targets();
-      result.validation_part = last.part;
-    } else {
-      result.end = loop.left();
-      if (result.end == Loop::End::stopped) guard->stopped(true);
-    }
+}
+
+// The loss over the final windows. A signal or the guard may end it, which then is how the run ended.
+void validate(const PreparedRun& run, Loop& loop, Guarded* guard, TrainResult& result) {
+  const FinalWindows last = final_windows(*run.corpus, run.settings().context);
+  if (const auto measured = loop.measure(last.windows)) {
+    result.validation = *measured;
+    result.validation_loss = measured->loss;
+    result.validation_targets = last.windows.targets();
+    result.validation_part = last.part;
+  } else {
+    result.end = loop.left();
+    if (result.end == Loop::End::stopped) guard->stopped(true);
   }
-  if (guard) result.guard = guard->report();
+}
+
+// The memory of this process, then of all ranks.
+void judge(const PreparedRun& run, const Loop& loop, Audience& audience, TrainResult& result) {
   result.rss_peak = OwnMemory().peak();
-  result.verdict = floor.judge(own_limit(settings));
+  result.verdict = audience.floor().judge(own_limit(run.settings()));
   RankFigures::Ended ended{result.rss_after_warmup, result.rss_peak, 1 / result.iterations_per_second,
                            loop.figures().exchange};
   if (result.verdict.kind == verdict::Kind::leak) {
@@ -162,9 +169,43 @@ TrainResult train(Start start, bool json, live::Companion* server, const ranks::
     std::strncpy(ended.leak.data(), result.verdict.sentence.c_str(), ended.leak.size() - 1);
   }
   result.ranks = collect_figures(run, ended);
-  if (record) record->ranks(result.ranks);
   result.verdict = worst_verdict(result.verdict, result.ranks);
-  if (record) record->verdict(result.verdict);
+  if (RecordObserver* record = audience.record()) {
+    record->ranks(result.ranks);
+    record->verdict(result.verdict);
+  }
+}
+
+}  // namespace
+
+TrainResult train(Start start, bool json, live::Companion* server, const ranks::Team& team) {
+  if (start.checkpoint && start.same_folder && start.state.step == uint64_t(start.state.settings.iterations))
+    return already_complete(std::move(start));
+
+  const int output = json ? 2 : 1;
+  ReadingLine reading(output);
+  PreparedRun run = prepare(std::move(start), team.first() ? reading.progress() : ReadingProgress(), team);
+  reading.finish();
+  if (!run.settings().metrics.empty()) check_metrics(run.settings().metrics, run.start.folder);
+
+  Audience audience(run, team, output);
+  Observers& tell = audience.tell();
+  introduce(tell, run, server);
+  const std::vector<RankFigures> figures = collect_figures(run);
+  for (const std::string& line : describe_ranks(run, figures)) tell.note(line);
+  if (RecordObserver* record = audience.record()) record->ranks(figures);
+  if (server) server->follow(run.start.folder / "run.db");
+
+  Loop loop(audience.parts(run));
+  if (RecordObserver* record = audience.record(); record && loop.picture_samples().size())
+    record->pictures(loop.picture_samples());
+  const Loop::End end = loop.run();
+  TrainResult result = sum_up(run, loop);
+  result.end = end;
+  conclude(tell, result);
+  if (end == Loop::End::finished) validate(run, loop, audience.guard(), result);
+  if (audience.guard()) result.guard = audience.guard()->report();
+  judge(run, loop, audience, result);
   return result;
 }
 

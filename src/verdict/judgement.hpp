@@ -11,7 +11,7 @@
 namespace plimsoll::verdict {
 
 struct Culprit {
-  int pid = 0;  // 0: not known; of a pool: its first member
+  int pid = 0;  // 0: not known; of a pool: the member that grows fastest
   bool pool = false;
   std::string name;  // escaped
   std::string role;  // empty: not known

@@ -92,6 +92,7 @@ class Watch {
   StepTrack steps_;
   TreeJudge judge_;
   observe::System system_;  // as of the last sample with memory
+  uint64_t held_ = 0;       // by the tree, likewise
   std::vector<std::string> notes_;
   size_t denied_ = 0;
   double last_sample_ = -1;
@@ -204,7 +205,7 @@ void Watch::sample() {
   const observe::Snapshot& snapshot = sampler_->sample(time);
   last_sample_ = time;
   if (snapshot.bytes > 0) {
-    system_ = snapshot.system;
+    system_ = snapshot.system, held_ = snapshot.bytes;
     denied_ = std::max(denied_, snapshot.denied);
     if (recorder_) recorder_->snapshot(snapshot, steps_.step(), limit_bytes());
     if (profiling_) profiling_->sample(snapshot);
@@ -344,7 +345,7 @@ uint64_t Watch::limit_bytes() const {
   const uint64_t applies = system_.tightest_limit();
   if (options_.limit) return options_.limit->of(applies);
   // Others use the machine too: what is available may end before the limit is reached.
-  const uint64_t reachable = sampler_->latest().bytes + system_.available;
+  const uint64_t reachable = held_ + system_.available;
   return system_.available ? std::min(applies, reachable) : applies;
 }
 

@@ -146,6 +146,31 @@ def leaking(page, folder):
     assert data["line"] == 150e6 and data["phases"]["rows"] and data["spikes"]["rows"]
 
 
+def equals(page, folder):
+    """Two of three workers leak alike: the page marks both, and names no single one."""
+    database, report = folder / "pool.db", folder / "pool.html"
+    plimsoll("watch", "--quiet", "--interval", "50ms", "--out", database, "--", sys.executable, "-c", "import time; time.sleep(0.5)", cwd=folder)
+    with sqlite3.connect(database) as connection:
+        for table in ("memory", "processes", "process_samples", "verdicts"):
+            connection.execute(f"DELETE FROM {table}")
+        connection.executemany("INSERT INTO processes (id, pid, start_time, parent, name, arguments, role, first_seen) VALUES (?, ?, 7, ?, 'python3', 'train', ?, 0)",
+                               [(i, 1000 + i, 1 if i > 1 else None, "worker pool" if i > 1 else "main") for i in range(1, 5)])
+        for second in range(300):
+            level = {1: 90_000_000, 2: 50_000_000, 3: 50_000_000 + second * 400_000, 4: 50_000_000 + second * 400_000}
+            connection.executemany("INSERT INTO process_samples (process, time, rss, pss, pss_interpolated, cpu) VALUES (?, ?, ?, ?, 0, ?)",
+                                   [(i, second, size, size, 0.9 if i == 1 else 0.3) for i, size in level.items()])
+            connection.execute("INSERT INTO memory (time, rss, pss, processes, pss_interpolated) VALUES (?, ?, ?, 4, 0)", (second, *[sum(level.values())] * 2))
+    culprit = json.loads(plimsoll("report", database, "--format", "json", cwd=folder))["verdict"]["culprit"]
+    assert culprit["members"] == 2 and culprit["pid"] in (1003, 1004), culprit
+    plimsoll("report", database, "-o", report, cwd=folder)
+    page.open(report.as_uri())
+    page.wait("document.documentElement.dataset.ready")
+    marked = page.evaluate("Array.from(document.querySelectorAll('#processes tbody tr')).filter(row => /grows/.test(row.textContent)).map(row => row.children[2].textContent)")
+    assert sorted(marked) == ["1003", "1004"], marked
+    figures = page.evaluate("document.querySelector('.figures-row').textContent")
+    assert "2 processes" in figures and "pid" not in figures, figures
+
+
 HOSTILE = "<svg/onload=alert(1)>\n# TYPE x"
 
 
@@ -228,6 +253,6 @@ def a_day(page, folder):
 
 
 with tempfile.TemporaryDirectory() as name, browser.Browser() as tab:
-    for test in (trained, leaking, hostile, compared, *([a_day] if LONG else [])):
+    for test in (trained, leaking, equals, hostile, compared, *([a_day] if LONG else [])):
         test(tab, Path(name))
         print("ok", test.__name__, flush=True)

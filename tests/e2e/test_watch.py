@@ -79,6 +79,15 @@ def test_without_a_limit_the_line_is_what_can_be_reached():
     assert 0 < result.json["limit_bytes"] < max(before, available_bytes()) + 300_000_000, result.json
 
 
+def test_the_line_is_that_of_the_last_sample_with_memory():
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "run.db")
+        hold = "import time; kept = bytearray(b'x' * 300_000_000); time.sleep(1)"
+        found = watch("--json", "--quiet", "--interval", "50ms", "--out", record, "--", sys.executable, "-c", hold).json
+        rows = [row for row, in sqlite3.connect(record).execute("SELECT limit_bytes FROM memory ORDER BY rowid")]
+        assert found["limit_bytes"] == rows[-1], (found["limit_bytes"], rows[-5:])
+
+
 LEAK = """
     import os, socket, time
     kept = []

@@ -33,7 +33,7 @@ function verdictCard(run, label) {
       figure('Time to the line', grows && verdict.seconds_to_limit !== null ? duration(verdict.seconds_to_limit) : grows ? 'no line known' : 'not reached',
         run.line ? `line at ${bytes(run.line)}` : 'no line recorded'),
       figure('Process', culprit ? culprit.name : grows ? 'the run itself' : 'none grows',
-        culprit ? `${culprit.pid ? 'pid ' + culprit.pid + ', ' : ''}${culprit.role || 'role unknown'}, ${culprit.members > 1 ? culprit.members + ' processes, ' : ''}${Math.round(100 * culprit.share)} % of the growth` : ''),
+        culprit ? `${culprit.members > 1 ? culprit.members + ' processes, ' : culprit.pid ? 'pid ' + culprit.pid + ', ' : ''}${culprit.role || 'role unknown'}, ${Math.round(100 * culprit.share)} % of the growth` : ''),
       figure('Floor', bytes(verdict.floor_end_bytes), `began at ${bytes(verdict.floor_start_bytes)}, peak ${bytes(peak)}`)));
 }
 

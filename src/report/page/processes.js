@@ -4,6 +4,16 @@ const roleOrder = ['main', 'wrapper', 'worker pool', 'other', 'short-lived', '']
 const roleHues = {main: ['role-main'], wrapper: ['role-wrapper'], 'worker pool': ['role-worker-1', 'role-worker-2', 'role-worker-3'],
   other: ['role-other-1', 'role-other-2'], 'short-lived': ['role-brief'], '': ['role-other-1', 'role-other-2']};
 
+// The processes that carry the growth: one, or of a pool as many as the verdict says, those that grew most.
+function growers(list, culprit) {
+  if (!culprit) return new Set();
+  const one = list.filter(process => process.pid === culprit.pid);
+  if (culprit.members < 2 || !one.length) return new Set(one);
+  const grown = process => process.bytes - process.first_bytes;
+  const pool = list.filter(process => process.role === one[0].role && process.name === one[0].name);
+  return new Set(pool.sort((a, b) => grown(b) - grown(a)).slice(0, culprit.members));
+}
+
 class ProcessSection {
   constructor(main) {
     this.host = section('processes', 'Memory by process');
@@ -16,10 +26,10 @@ class ProcessSection {
     this.run = run;
     const {list, others, samples} = run.processes, used = {};
     const rank = role => roleOrder.includes(role) ? roleOrder.indexOf(role) : 3;
-    const culprit = run.verdict && run.verdict.culprit ? run.verdict.culprit.pid : null;
+    const growing = growers(list, run.verdict && run.verdict.culprit);
     this.columns = [...list].sort((a, b) => rank(b.role) - rank(a.role) || a.peak_bytes - b.peak_bytes).map(process => {
       const hues = roleHues[process.role] || roleHues.other, turn = used[process.role] = (used[process.role] || 0) + 1;
-      return {id: String(process.id), process, name: process.name, hue: process.pid === culprit ? 'trend' : hues[turn % hues.length], grows: process.pid === culprit};
+      return {id: String(process.id), process, name: process.name, hue: growing.has(process) ? 'trend' : hues[turn % hues.length], grows: growing.has(process)};
     });
     if (others) this.columns.unshift({id: 'others', process: null, name: `${others} others`, hue: 'role-brief'});
     const at = this.columns.map(column => samples.columns.indexOf(column.id));
