@@ -47,9 +47,9 @@ double seems_over(const std::function<double(double)>& mapped, double until) {
 }
 
 TEST(StartUp, WhileRunningItIsOverSoonAfterTheLastCodeWasLoaded) {
-  EXPECT_NEAR(seems_over(imports, 75), 60, .5);
-  EXPECT_NEAR(over(imports, 75), 10, 1);        // of a run that has ended it may be something late
-  EXPECT_NEAR(seems_over(imports, 66), 10, 1);  // more may follow
+  EXPECT_NEAR(seems_over(imports, 80), 60, .5);
+  EXPECT_NEAR(over(imports, 80), 10, 1);        // of a run that has ended it may be something late
+  EXPECT_NEAR(seems_over(imports, 70), 10, 1);  // more may follow
   EXPECT_EQ(seems_over([](double) { return 10 * mb; }, 200), 0);
   // A file that is read on and on has no last time.
   EXPECT_LT(seems_over([](double t) { return (10 + t) * mb; }, 200), 150);
