@@ -9,8 +9,9 @@ namespace plimsoll {
 struct Backward::State {
   Gradients& gradients;
   const std::function<bool(ValueId)>& recompute;
-  std::unordered_map<ValueId, size_t> producer;  // node that made a forward value
-  std::unordered_map<ValueId, ValueId> again;    // forward value -> its recomputed twin
+  std::unordered_map<ValueId, size_t> producer;    // node that made a forward value
+  std::unordered_map<ValueId, ValueId> again;      // forward value -> its recomputed twin
+  std::unordered_map<ValueId, size_t> made_again;  // forward value -> the node that makes its twin
   // Gradients written in pieces, through views: how many elements have been.
   std::unordered_map<ValueId, int64_t> pieces;
 
@@ -50,19 +51,21 @@ struct Backward::State {
     const Node node = list.nodes()[made->second];
     std::vector<ValueId> in;
     for (ValueId input : node.in) in.push_back(available(list, input));
-    std::vector<ValueId> out;
+    std::vector<ValueId> out, recomputed;
     for (ValueId original : node.out) {
       const Value& value = graph[original];
       // An output that was kept (mean, rstd, lse) is simply written again with the same bits.
       if (recompute(original)) {
         const ValueId twin = list.graph().value(std::string(value.name) + "'", value.type, value.role);
         again[original] = twin;
+        recomputed.push_back(original);
         out.push_back(twin);
       } else {
         out.push_back(original);
       }
     }
     const List::BlockScope block(list, node.block);
+    for (ValueId original : recomputed) made_again[original] = list.nodes().size();
     list.emit_into(node.op, in, out, node.name + "'");
     return again[id];
   }
@@ -85,6 +88,21 @@ void Backward::set(int i, ValueId gradient) {
     fail("[{}] {}: the gradient of {} must be written into that of its base", node_.op->name(), node_.name,
          list_.graph()[input].name);
   state_.gradients.of[input] = gradient;
+}
+
+ValueId Backward::made_too(std::shared_ptr<const Op> op, const std::string& suffix) {
+  size_t makes = index_;
+  if (state_.recompute && state_.recompute(node_.out[0])) {
+    const auto twin = state_.made_again.find(node_.out[0]);
+    if (twin == state_.made_again.end()) return no_value;
+    makes = twin->second;
+  }
+  std::vector<Type> in;
+  for (ValueId id : node_.in) in.push_back(list_.graph()[id].type);
+  const Value& first = list_.graph()[node_.out[0]];
+  const ValueId more = list_.graph().value(first.name + suffix, op->infer(in)[node_.out.size()], first.role);
+  list_.make_too(makes, std::move(op), more);
+  return more;
 }
 
 Backward::Target Backward::gradient_of_input(int i) {
@@ -137,14 +155,14 @@ void Backward::walk(State& state, List& list, size_t first, size_t end) {
     const bool trained =
         std::any_of(node.in.begin(), node.in.end(), [&](ValueId id) { return graph[id].needs_gradient; });
     if (!reached || !trained) continue;
-    Backward rule(state, list, node);
+    Backward rule(state, list, i);
     const List::BlockScope block(list, rule.node_.block);
     rule.node_.op->backward(rule);
   }
 }
 
 void differentiate(List& list, Gradients& gradients, const std::function<bool(ValueId)>& recompute) {
-  Backward::State state{gradients, recompute, {}, {}, {}};
+  Backward::State state{gradients, recompute, {}, {}, {}, {}};
   const size_t forward = list.nodes().size();
   for (size_t i = 0; i < forward; ++i)
     for (ValueId id : list.nodes()[i].out) state.producer.emplace(id, i);
@@ -153,7 +171,7 @@ void differentiate(List& list, Gradients& gradients, const std::function<bool(Va
 
 void differentiate_range(List& list, size_t first, size_t end, Gradients& gradients) {
   const std::function<bool(ValueId)> keep_all;
-  Backward::State state{gradients, keep_all, {}, {}, {}};
+  Backward::State state{gradients, keep_all, {}, {}, {}, {}};
   Backward::walk(state, list, first, end);
   for (size_t i = first; i < end; ++i)
     for (ValueId id : list.nodes()[i].out) gradients.of.erase(id);

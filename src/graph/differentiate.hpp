@@ -51,6 +51,9 @@ class Backward {
   // Gradient of input i if it exists already, for ops that can add to it in place.
   ValueId existing(int i) const;
   void set(int i, ValueId gradient);
+  // One more output of the forward node, which becomes `op`: something the rule can use that is cheap to make along with the
+  // others; of the node that makes them again, where they are not kept. no_value where that has not been emitted.
+  ValueId made_too(std::shared_ptr<const Op> op, const std::string& suffix);
 
   List& list() { return list_; }
   const std::string& name() const { return node_.name; }
@@ -61,9 +64,11 @@ class Backward {
   friend void differentiate_range(List&, size_t, size_t, Gradients&);
   struct State;
   static void walk(State& state, List& list, size_t first, size_t end);
-  Backward(State& state, List& list, const Node& node) : state_(state), list_(list), node_(node) {}
+  Backward(State& state, List& list, size_t index)
+      : state_(state), list_(list), index_(index), node_(list.nodes()[index]) {}
   State& state_;
   List& list_;
+  const size_t index_;
   const Node node_;  // a copy: emitting moves the list's storage
 };
 

@@ -52,6 +52,7 @@ Executor::Executor(const Graph& graph, const Plan& plan, Pool& pool, std::byte* 
       if (list.lanes > 1) fail("[executor] {} commits in a loop of several lanes", first->op->name());
       first->commits = bound.commits = true;
     }
+    if (list.lanes > 1) join_small(bound);
   }
 }
 
@@ -69,6 +70,7 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int leaf
   }
   Step step{};
   step.op = node.op.get();
+  step.operands = inputs + outputs;
   step.frame = {.inputs = operands.get(),
                 .outputs = operands.get() + inputs,
                 .input_count = inputs,
@@ -89,6 +91,40 @@ void Executor::bind(Bound& bound, const Graph& graph, const Node& node, int leaf
   bound.steps.push_back(step);
 }
 
+// Whether one of the two writes bytes that the other reads or writes.
+bool Executor::meet(const Step& a, const Step& b) {
+  const auto end = [](const Operand& o) {
+    const int64_t columns = o.type.shape[o.type.shape.rank() - 1], rows = o.type.elements() / columns;
+    return o.data + ((rows - 1) * o.row + columns) * int64_t(size_of(o.type.dtype));
+  };
+  for (size_t i = 0; i < a.operands; ++i)
+    for (size_t j = 0; j < b.operands; ++j) {
+      const Operand &x = a.frame.inputs[i], &y = b.frame.inputs[j];
+      const bool written = i >= a.frame.input_count || j >= b.frame.input_count;
+      if (written && x.data < end(y) && y.data < end(x)) return true;
+    }
+  return false;
+}
+
+// Lets nodes after the loop that are too small to be cut, such as updates, run side by side. Only where lanes have left every
+// thread with its share of the gradients: elsewhere fetching them from another core's cache costs more than is won.
+void Executor::join_small(Bound& bound) {
+  const size_t end = bound.loop_end + bound.rest;
+  const auto alone = [](const Step& step) {
+    return step.parts > 1 || step.asks || step.count || step.op->cost() == Cost::exchange ||
+           step.op->commits() || step.op->fetches();
+  };
+  for (size_t first = bound.loop_end; first < end;) {
+    size_t last = first + 1;
+    while (!alone(bound.steps[first]) && last < end && !alone(bound.steps[last]) &&
+           std::none_of(&bound.steps[first], &bound.steps[last],
+                        [&](const Step& before) { return meet(before, bound.steps[last]); }))
+      ++last;
+    bound.steps[first].together = static_cast<int>(last - first);
+    first = last;
+  }
+}
+
 bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt,
                       Interrupt leave) {
   struct Context {
@@ -104,6 +140,13 @@ bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
     frame.now = c.now;
     c.step->op->run(frame, part, c.step->parts);
   };
+  const Pool::Job one_of = [](const void* opaque, int number, int slot) {
+    const auto& c = *static_cast<const Context*>(opaque);
+    Frame frame = c.step[number].frame;
+    frame.scratch = c.executor->scratch(slot);
+    frame.now = c.now;
+    c.step[number].op->run(frame, 0, 1);
+  };
   for (size_t i = begin; i < end; ++i) {
     context.step = &bound.steps[i];
     if (context.step->asks && interrupt()) return false;
@@ -112,7 +155,12 @@ bool Executor::replay(const Bound& bound, size_t begin, size_t end, const Moment
       interrupt = {};
     }
     if (!context.step->runs()) continue;
-    pool_->run(job, &context, context.step->parts);
+    if (const int together = context.step->together; together > 1) {
+      pool_->run(one_of, &context, together);
+      i += static_cast<size_t>(together) - 1;
+    } else {
+      pool_->run(job, &context, context.step->parts);
+    }
   }
   return true;
 }

@@ -89,12 +89,14 @@ class Executor {
  private:
   struct Step {
     const Op* op;
-    Frame frame;  // scratch and moment are filled in per part
+    size_t operands;  // inputs, then outputs
+    Frame frame;      // scratch and moment are filled in per part
     int parts;
     bool asks;             // for an interrupt before it: enough work lies behind
     bool commits;          // the first in the loop that does
     const int32_t* count;  // of its condition; null: none
     int64_t above;
+    int together = 1;  // with those behind it, at once: none needs another's bytes
     bool runs() const { return !count || *count > above; }
   };
   struct Bound {
@@ -112,6 +114,8 @@ class Executor {
   }
   void bind(Bound& bound, const Graph& graph, const Node& node, int leaf, int threads,
             const Options& options);
+  static bool meet(const Step& a, const Step& b);
+  static void join_small(Bound& bound);
   bool replay(const Bound& bound, size_t begin, size_t end, const Moment& now, Interrupt interrupt = {},
               Interrupt leave = {});
   bool replay_lanes(const Bound& bound, int first, int lanes, const Moment& now, Interrupt interrupt);

@@ -87,6 +87,12 @@ class List {
     loop_end = end_of_loop;
   }
 
+  // A recorded node with another op, which makes `more` as well.
+  void make_too(size_t node, std::shared_ptr<const Op> op, ValueId more) {
+    nodes_[node].op = std::move(op);
+    nodes_[node].out.push_back(more);
+  }
+
   const std::string& name() const { return name_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   Graph& graph() { return graph_; }

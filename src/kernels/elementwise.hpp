@@ -10,6 +10,7 @@ struct Gelu {
   int64_t count;
   const float* x;
   float* y;
+  float* slope = nullptr;  // the derivative, where it is wanted; either of the two may be x
 };
 struct GeluBackward {
   int64_t count;
@@ -72,6 +73,14 @@ struct ColumnSum {
 };
 
 struct Add {
+  int64_t count;
+  const float* a;
+  const float* b;
+  float* y;  // may be a or b
+};
+
+// y = a b
+struct Multiply {
   int64_t count;
   const float* a;
   const float* b;

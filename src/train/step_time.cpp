@@ -58,7 +58,7 @@ class Calibration {
                        : kernels::open_backend("native", settings.isa, settings.precision).run),
         threads_(threads),
         floats_(static_cast<size_t>(m_ * k_ + n_ * k_ + m_ * n_) + kernels::gemm_scratch_floats + 64),
-        memory_(size_t(threads) * floats_ * sizeof(float)) {}
+        memory_(size_t(threads) * floats_ * sizeof(float), Mapping::Pages::huge) {}
 
   // Seconds of a thread's product over those expected: the processor's, so that what else runs hardly counts, and the best
   // of a few times.
@@ -85,7 +85,7 @@ class Calibration {
     product.c = c, product.c_row = n_;
     ready_.fetch_add(1);
     while (ready_.load() < threads_) std::this_thread::yield();
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 12; ++i) {
       const double start = platform::processor_seconds();
       product_(product, scratch);
       best_[part] = std::min(best_[part], platform::processor_seconds() - start);

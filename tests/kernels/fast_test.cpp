@@ -192,16 +192,27 @@ TEST_P(Fast, SwiGluBothWaysOverTheWholeRange) {
 }
 
 TEST_P(Fast, GeluBothWaysOverTheWholeRange) {
-  std::vector<float> x, y[2], dx[2];
+  std::vector<float> x, y[2], dx[2], slope[2], product[2];
   for (float v = -30; v < 30; v += 0.0137f) x.push_back(v);
   x.push_back(0), x.push_back(-1e4f), x.push_back(1e4f);
   auto dy = noise(int64_t(x.size()), 1);
   for (int i = 0; i < 2; ++i) {
     const Table& t = i ? plain : fast;
-    y[i].resize(x.size()), dx[i].resize(x.size());
-    t.gelu({int64_t(x.size()) - 2, x.data(), y[i].data()});
-    t.gelu_backward({int64_t(x.size()) - 2, x.data(), dy.data(), dx[i].data()});
+    const int64_t count = int64_t(x.size()) - 2;
+    y[i].resize(x.size()), dx[i].resize(x.size()), product[i].resize(x.size());
+    t.gelu({count, x.data(), y[i].data()});
+    t.gelu_backward({count, x.data(), dy.data(), dx[i].data()});
+    // The derivative made along the way, in the place of x, is the same to the bit; so is the result beside it.
+    slope[i] = x;
+    std::vector<float> beside(x.size());
+    t.gelu({count, slope[i].data(), beside.data(), slope[i].data()});
+    EXPECT_EQ(beside, y[i]);
+    t.multiply({count, slope[i].data(), dy.data(), product[i].data()});
+    if (i == 0) {
+      EXPECT_EQ(product[i], dx[i]);
+    }
   }
+  EXPECT_LT(difference(product[0], product[1]), 2e-6);
   EXPECT_LT(difference(y[0], y[1]), 1e-6);
   EXPECT_LT(difference(dx[0], dx[1]), 2e-6);
 }

@@ -29,7 +29,14 @@ FORCE_INLINE void load_group(vf (&to)[G], const float* from, int n) {
   each<G>([&](int i) { to[i] = load_lanes(from + i * W, n); });
 }
 
-inline void gelu(const Gelu& asked) {
+// The derivative of gelu, s and rest being those of gelu_sigmoid(x).
+FORCE_INLINE vf gelu_slope(vf x, vf s, vf rest) {
+  const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x * x);
+  return s + 2.f * x * s * rest * slope;
+}
+
+template <bool Slope>
+void gelu_as(const Gelu& asked) {
   const Gelu a = asked;
   for_groups(
       a.count, [&]<int G>(Group<G>, int64_t i, int n) __attribute__((always_inline)) {
@@ -37,8 +44,11 @@ inline void gelu(const Gelu& asked) {
         load_group(x, a.x + i, n);
         gelu_sigmoid(x, s, rest);
         each<G>([&](int j) { store_lanes(a.y + i + j * W, x[j] * s[j], n); });
+        if (Slope)
+          each<G>([&](int j) { store_lanes(a.slope + i + j * W, gelu_slope(x[j], s[j], rest[j]), n); });
       });
 }
+inline void gelu(const Gelu& a) { a.slope ? gelu_as<true>(a) : gelu_as<false>(a); }
 
 inline void gelu_backward(const GeluBackward& asked) {
   const GeluBackward a = asked;
@@ -48,9 +58,8 @@ inline void gelu_backward(const GeluBackward& asked) {
         load_group(x, a.x + i, n);
         gelu_sigmoid(x, s, rest);
         each<G>([&](int j) {
-          const vf slope = gelu_scale * (1.f + 3.f * gelu_cubic * x[j] * x[j]);
-          const vf derivative = s[j] + 2.f * x[j] * s[j] * rest[j] * slope;
-          store_lanes(a.dx + i + j * W, load_lanes(a.dy + i + j * W, n) * derivative, n);
+          const vf slope = gelu_slope(x[j], s[j], rest[j]);
+          store_lanes(a.dx + i + j * W, load_lanes(a.dy + i + j * W, n) * slope, n);
         });
       });
 }
@@ -137,6 +146,12 @@ inline void column_sum(const ColumnSum& a) {
 inline void add(const Add& a) {
   for_lanes(a.count, [&](int64_t i, int n) {
     store_lanes(a.y + i, load_lanes(a.a + i, n) + load_lanes(a.b + i, n), n);
+  });
+}
+
+inline void multiply(const Multiply& a) {
+  for_lanes(a.count, [&](int64_t i, int n) {
+    store_lanes(a.y + i, load_lanes(a.a + i, n) * load_lanes(a.b + i, n), n);
   });
 }
 

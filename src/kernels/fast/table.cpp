@@ -32,6 +32,7 @@ const Table table = {
     .dropout = dropout,
     .column_sum = column_sum,
     .add = add,
+    .multiply = multiply,
     .widen = widen,
     .attention = attention,
     .attention_backward = attention_backward,

@@ -8,20 +8,24 @@ namespace plimsoll::kernels::reference {
 namespace {
 const double gelu_scale = std::sqrt(2 / std::numbers::pi);
 constexpr double cubic = 0.044715;
+// t is the tanh that gelu(x) is made of.
+double gelu_slope(double x, double t) {
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * gelu_scale * (1 + 3 * cubic * x * x);
+}
 }  // namespace
 
 void gelu(const Gelu& a) {
   for (int64_t i = 0; i < a.count; ++i) {
-    const double x = a.x[i];
-    a.y[i] = static_cast<float>(0.5 * x * (1 + std::tanh(gelu_scale * (x + cubic * x * x * x))));
+    const double x = a.x[i], t = std::tanh(gelu_scale * (x + cubic * x * x * x));
+    a.y[i] = static_cast<float>(0.5 * x * (1 + t));
+    if (a.slope) a.slope[i] = static_cast<float>(gelu_slope(x, t));
   }
 }
 
 void gelu_backward(const GeluBackward& a) {
   for (int64_t i = 0; i < a.count; ++i) {
     const double x = a.x[i], t = std::tanh(gelu_scale * (x + cubic * x * x * x));
-    const double slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * gelu_scale * (1 + 3 * cubic * x * x);
-    a.dx[i] = static_cast<float>(a.dy[i] * slope);
+    a.dx[i] = static_cast<float>(a.dy[i] * gelu_slope(x, t));
   }
 }
 
@@ -61,6 +65,10 @@ void column_sum(const ColumnSum& a) {
 
 void add(const Add& a) {
   for (int64_t i = 0; i < a.count; ++i) a.y[i] = a.a[i] + a.b[i];
+}
+
+void multiply(const Multiply& a) {
+  for (int64_t i = 0; i < a.count; ++i) a.y[i] = a.a[i] * a.b[i];
 }
 
 void widen(const Widen& a) {

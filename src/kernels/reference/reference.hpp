@@ -18,6 +18,7 @@ void scale(const Scale&);
 void dropout(const Dropout&);
 void column_sum(const ColumnSum&);
 void add(const Add&);
+void multiply(const Multiply&);
 void widen(const Widen&);
 void attention(const Attention&, float* scratch);
 void attention_backward(const AttentionBackward&, float* scratch);

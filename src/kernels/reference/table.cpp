@@ -18,6 +18,7 @@ const Table reference_table = {
     .dropout = reference::dropout,
     .column_sum = reference::column_sum,
     .add = reference::add,
+    .multiply = reference::multiply,
     .widen = reference::widen,
     .attention = reference::attention,
     .attention_backward = reference::attention_backward,
