@@ -192,14 +192,32 @@ while True:
 """
 
 
+# The same in C++, whose library allocates before the preloaded one has begun.
+NATIVE_LEAK = """
+#include <unistd.h>
+#include <cstdio>
+#include <vector>
+std::vector<std::vector<char>> kept;
+__attribute__((noinline)) void grow() { kept.emplace_back(200'000, 'x'); }
+int main() {
+  std::puts("ready"), std::fflush(stdout);
+  for (;;) grow(), usleep(20'000);
+}
+"""
+
+
 @contextlib.contextmanager
-def leaking(dormant):
-    """The path of a leaking script and its process, which ends with the block."""
+def leaking(dormant, native=False):
+    """The path of a leaking program and its process, which ends with the block."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "leak.py")
+        path = os.path.join(folder, "leak.cpp" if native else "leak.py")
         with open(path, "w") as file:
-            file.write(LEAK)
-        process = start([sys.executable, path], dormant)
+            file.write(NATIVE_LEAK if native else LEAK)
+        command = [sys.executable, path]
+        if native:
+            command = [os.path.join(folder, "leak")]
+            subprocess.run(["c++", "-std=c++17", "-g", path, "-o", *command], check=True)
+        process = start(command, dormant)
         try:
             yield path, process
         finally:
@@ -215,6 +233,16 @@ def test_a_sleeping_library_names_the_line():
             assert (site["file"], site["line"], site["function"]) == (path, 5, "grow"), site
             assert result.json["answer"] == "leak" and result.json["attached"]["way"] == "preload", result.json
             assert b"woke the preloaded library in 1 process" in result.err, result.err.decode()
+
+
+def test_a_library_that_sleeps_in_a_cpp_program_wakes_up():
+    if not shutil.which("c++"):
+        return "skipped: no compiler"
+    with leaking(True, native=True) as (path, process):
+        result = attach(process.pid, "--for", "4s", "--interval", "100ms", "--rate", "64KiB")
+        site = result.json["sites"][0]
+        assert site["file"] == path and "grow" in site["function"], site
+        assert site["bytes"] > 1e6 and site["none_freed"], site
 
 
 def test_after_a_watcher_was_killed_another_one_can_attach():

@@ -41,8 +41,8 @@ struct Visit {
 
 void draw() {
   if (!profiling_wanted()) {
-    // Asleep, this is how often the page is looked at.
-    bytes_left = dormant() ? 1 << 20 : INT64_MAX / 2;
+    // Asleep, this is how often the page is looked at. libstdc++ allocates before the page is made.
+    bytes_left = starts_dormant() ? 1 << 20 : INT64_MAX / 2;
     drawn_rate = 0;
     return;
   }
