@@ -62,7 +62,8 @@ std::optional<Answered> by_survivors(const Evidence& evidence) {
   for (size_t i = 0; i < evidence.lines.size(); ++i) {
     const HeldLine& line = evidence.lines[i];
     if (line.kernel_cache || line.born.empty()) continue;
-    const auto kept = keeps_on(line.born, evidence.epochs, evidence.settled, evidence.steps);
+    const auto kept =
+        keeps_on(line.born, evidence.epochs, evidence.settled, evidence.steps, line.most_of_first);
     if (kept && kept->rate > most && kept->bytes >= matters_early * own_floor(evidence))
       fastest = i, most = kept->rate;
   }

@@ -49,6 +49,7 @@ class Epochs {
 // A sample that is alive: when it was allocated, and how many bytes it stands for.
 struct Birth {
   double time = 0, bytes = 0;
+  bool certain = false;  // so large a block is always sampled: it stands for itself
 };
 
 // What is known of one line of source.
@@ -61,6 +62,7 @@ struct HeldLine {
   bool none_freed = false;           // nothing of it was ever given back
   bool kernel_cache = false;         // one compiled kernel for each shape of input: it has a bound
   std::span<const Birth> born = {};  // while running: what is alive of it
+  double most_of_first = 0;          // bytes of the first epoch that were alive at any look since it ended
   size_t processes_kept = 0;         // that it starts again and again; 0: it does not
   bool replaced = false;             // see Site
 };

@@ -17,7 +17,8 @@
 namespace plimsoll::diagnose {
 namespace {
 
-constexpr uint64_t small = 64 << 10;  // what holds less than one sample in eight is not looked at
+constexpr uint64_t small = 64 << 10;       // what holds less than one sample in eight is not looked at
+constexpr double stands_for_itself = 1.1;  // of its size: blocks like it are sampled nine times in ten
 constexpr uint64_t much_allocated = 1 << 20;
 constexpr double moments_of_an_end = 3;  // seconds: processes of a tree do not end all at once
 
@@ -192,7 +193,8 @@ class Lines {
     const double clock = process.held_time - 1e-9 * double(process.held_nanoseconds);
     for (const heap::Block& block : process.reader->blocks())
       if (const auto line = line_of_site_.find(block.site); line != line_of_site_.end())
-        line->second->born.push_back({1e-9 * double(block.time) + clock, double(block.bytes)});
+        line->second->born.push_back({1e-9 * double(block.time) + clock, double(block.bytes),
+                                      double(block.bytes) <= stands_for_itself * double(block.size)});
   }
 
   // What is most of a process was allocated by the line that started it, or by what that calls.

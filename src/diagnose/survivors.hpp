@@ -17,13 +17,17 @@ double trend(std::span<const double> places, double from, double until, double t
 // How far the program was at a time: in steps where it tells them, since they do not come evenly, otherwise in seconds.
 double progress_at(double time, std::span<const verdict::StepMark> steps);
 
+// Bytes that are alive of what was allocated in the first epoch; 0 while it lasts.
+double kept_of_first(std::span<const Birth> born, const Epochs& epochs);
+
 // Bytes a line kept of the first epoch and of the second so far, where it goes on in the second as in the first; nullopt
 // where it does not, or too little was seen. What was allocated after `settled` may still be given back and does not count.
+// A line that has given back some of the `most_of_first` bytes it kept of the first epoch replaces the old by the new.
 struct KeptOn {
   double bytes = 0;
   double rate = 0;  // bytes a second, in the second epoch
 };
 std::optional<KeptOn> keeps_on(std::span<const Birth> born, const Epochs& epochs, double settled,
-                               std::span<const verdict::StepMark> steps);
+                               std::span<const verdict::StepMark> steps, double most_of_first = 0);
 
 }  // namespace plimsoll::diagnose

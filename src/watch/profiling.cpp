@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "diagnose/join.hpp"
+#include "diagnose/survivors.hpp"
 #include "platform/clock.hpp"
 
 namespace plimsoll::watch {
@@ -137,6 +138,13 @@ bool Profiling::names_are_ready() {
   return symbols_.ready(std::vector(addresses.begin(), addresses.end()));
 }
 
+// What is alive of the first epoch when it has just ended may still be given back, and does not count yet.
+double Profiling::most_of_first(const diagnose::Site& site, double settled) {
+  if (!epochs_.first_end() || settled <= *epochs_.first_end() || site.born.empty()) return 0;
+  double& most = most_of_first_[site.place.text()];
+  return most = std::max(most, diagnose::kept_of_first(site.born, epochs_));
+}
+
 diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double until, How how) {
   const double now = until;
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
@@ -171,6 +179,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
     evidence.lines.push_back({site.place.text(), site.held, site.verdict.kind, site.rate, site.grown,
                               site.verdict.onset, site.none_freed,
                               site.content == diagnose::Content::kernel_cache, site.born,
+                              most_of_first(site, evidence.settled),
                               site.processes_kept ? site.processes_kept->count : 0, site.replaced});
   diagnose::adopt(diagnose::answer(evidence), double(rate_), report);
   const bool said_aloud = how.running && !how.quick;

@@ -62,6 +62,7 @@ class Profiling {
   diagnose::SiteReport report(const verdict::Verdict& tree, double until, How how);
   void read_memory(const observe::Snapshot& snapshot);
   double settled(double time) const;
+  double most_of_first(const diagnose::Site& site, double settled);
   uint64_t stays_untouched(double time) const;
   std::optional<diagnose::HeldMemory> memory_at(double time) const;
   bool is_sampled(int pid) const;
@@ -78,7 +79,8 @@ class Profiling {
   double next_memory_ = 0;
   std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;
-  std::map<int, uint64_t> footprints_;  // by process, as last seen
+  std::map<int, uint64_t> footprints_;           // by process, as last seen
+  std::map<std::string, double> most_of_first_;  // by line: see HeldLine
 };
 
 }  // namespace plimsoll::watch

@@ -50,6 +50,16 @@ TEST(Survivors, AFewSamplesAreNotEnough) {
   EXPECT_TRUE(judged(born(2, 150, 10), 150));
 }
 
+TEST(Survivors, TwoBlocksThatAreAlwaysSampledAreEnough) {
+  std::vector<Birth> births = born(2, 120, 10);
+  for (Birth& birth : births) birth.certain = true;
+  EXPECT_TRUE(judged(births, 120));
+  births.back().certain = false;
+  EXPECT_FALSE(judged(births, 120));
+  births.pop_back();  // one of the second epoch is left, at one moment
+  EXPECT_FALSE(judged(births, 120));
+}
+
 // New shapes, keys or samples become rare, but have not ended with the first epoch.
 TEST(Survivors, WhatBecomesRareIsNoLeak) {
   std::vector<Birth> births = born(1, 30, 1);
@@ -60,6 +70,17 @@ TEST(Survivors, WhatBecomesRareIsNoLeak) {
 
 // Outputs that are dropped at intervals: only what came since the last time is there.
 TEST(Survivors, WhatWasClearedDuringTheFirstEpochIsNoLeak) { EXPECT_FALSE(judged(born(60, 120, 2))); }
+
+// A buffer as long as an epoch: what is new takes the place of what is oldest.
+TEST(Survivors, WhatReplacesTheFirstEpochIsNoLeak) {
+  const std::vector<Birth> just_ended = born(1, 103, 1), later = born(16, 116, 1);
+  const double most = kept_of_first(just_ended, two_epochs());
+  EXPECT_DOUBLE_EQ(most, 99e6);
+  EXPECT_TRUE(keeps_on(just_ended, two_epochs(), 103, {}, most));
+  EXPECT_FALSE(keeps_on(later, two_epochs(), 116, {}, most));
+  EXPECT_FALSE(keeps_on(born(3, 105, 1), two_epochs(), 105, {}, most));  // the next look
+  EXPECT_TRUE(keeps_on(born(1, 116, 1), two_epochs(), 116, {}, most));
+}
 
 TEST(Survivors, WhatComesOnceWithTheNewEpochIsNoLeak) {
   std::vector<Birth> births = born(2, 100, 4);

@@ -261,6 +261,27 @@ def test_filling_is_not_a_leak():
         assert more.json["sites"][0]["line"] == line, more.json["sites"][0]
 
 
+def test_a_buffer_as_long_as_an_epoch_is_no_leak():
+    # It is full when the second epoch begins, and from then on what is new takes the place of what is oldest.
+    program = """
+    import collections, os, socket, time
+    channel, path = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), os.environ["PLIMSOLL_SOCKET"]
+    replay = collections.deque(maxlen=200)
+    for step in range(320):
+        if step % 200 == 0:
+            channel.sendto(b"epoch %d" % (step // 200 + 1), path)
+        replay.append(bytearray(200_000))
+        channel.sendto(b"step %d" % (step + 1), path)
+        time.sleep(0.05)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        run = os.path.join(folder, "run.db")
+        result = profile("--out", run, "--", sys.executable, script(folder, program))
+        said = sqlite3.connect(run).execute("SELECT text FROM events WHERE kind = 'leak'").fetchall()
+        assert result.json["answer"] != "leak" and not said, (result.json["answer"], said)
+
+
 def test_what_to_try_is_said_with_the_line():
     program = """
     import functools, os, time
