@@ -30,16 +30,33 @@ Rule unpack(uint64_t bits) {
           sign_extend(bits >> 24)};
 }
 
-Rule cached_rule(uintptr_t address) {
-  Entry& entry = cache[mix(0, address) >> 50];
+bool look_up(const Entry& entry, uintptr_t address, uint64_t& rule) {
   const uint64_t check = __atomic_load_n(&entry.check, __ATOMIC_RELAXED);
-  const uint64_t rule = __atomic_load_n(&entry.rule, __ATOMIC_RELAXED);
-  if (rule != 0 && (check ^ rule) == address) return unpack(rule);
-  const Rule found = find_rule(address);
-  const uint64_t bits = pack(found);
-  __atomic_store_n(&entry.check, address ^ bits, __ATOMIC_RELAXED);
-  __atomic_store_n(&entry.rule, bits, __ATOMIC_RELAXED);
-  return found;
+  rule = __atomic_load_n(&entry.rule, __ATOMIC_RELAXED);
+  return rule != 0 && (check ^ rule) == address;
+}
+
+void remember(Entry& entry, uintptr_t address, uint64_t rule) {
+  __atomic_store_n(&entry.check, address ^ rule, __ATOMIC_RELAXED);
+  __atomic_store_n(&entry.rule, rule, __ATOMIC_RELAXED);
+}
+
+// The rules of one walk beside each other. Between two samples a program that computes has emptied the processor's cache, and
+// to fetch every rule from another place was nine tenths of the time a walk took. Walks that begin at the same place of the
+// stack mostly took the same path to it.
+constexpr size_t paths = 256, path_length = 64;
+Entry path_of[paths][path_length];
+
+Rule cached_rule(uintptr_t address, Entry* near) {
+  uint64_t rule;
+  if (near && look_up(*near, address, rule)) return unpack(rule);
+  Entry& entry = cache[mix(0, address) >> 50];
+  if (!look_up(entry, address, rule)) {
+    rule = pack(find_rule(address));
+    remember(entry, address, rule);
+  }
+  if (near) remember(*near, address, rule);
+  return unpack(rule);
 }
 
 bool is_ours(uintptr_t address) {
@@ -56,9 +73,10 @@ __attribute__((noinline)) void walk_native(NativeStack& stack, bool stop_at_pyth
   uintptr_t base, address;
   if (!reader.word(frame, base) || !reader.word(frame + 8, address)) return;
   uintptr_t at = frame + 16;
+  Entry *near = path_of[mix(0, frame) >> 56], *const beyond = near + path_length;
   while (stack.depth < NativeStack::most && address != 0) {
     // The call lies before the return address; a call that does not return may be a function's last instruction.
-    const Rule rule = cached_rule(address - 1);
+    const Rule rule = cached_rule(address - 1, near < beyond ? near++ : nullptr);
     if (rule.python && stop_at_python) return;
     if (!is_ours(address)) stack.frames[stack.depth++] = address;
     uintptr_t cfa;
