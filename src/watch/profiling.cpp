@@ -25,6 +25,13 @@ std::string folder_of(const std::string& out) {
   return parent.empty() ? "." : parent;
 }
 
+// What a line holds when the first step ends is no growth: the model, for one.
+std::span<const verdict::Sample> since(std::span<const verdict::Sample> held, double time) {
+  const auto first = std::find_if(held.begin(), held.end(),
+                                  [&](const verdict::Sample& sample) { return sample.time >= time; });
+  return first == held.end() ? held : held.subspan(size_t(first - held.begin()));
+}
+
 // Runs the program its parent runs: it was forked and did not become another.
 bool forked(const observe::Process& process, const observe::Snapshot& snapshot) {
   return std::any_of(snapshot.processes.begin(), snapshot.processes.end(),
@@ -156,6 +163,9 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                                                        .freed_stacks = !how.running,
                                                        .sample_bytes = double(rate_),
                                                        .footprints = &footprints_});
+  if (first_step_)
+    for (diagnose::Site& site : report.sites)
+      if (!site.processes_kept) site.grown = diagnose::low_water_growth(since(site.held, *first_step_));
   report.memory = memory_at(now);
   if (report.memory) report.memory->untouched = stays_untouched(now);
   if (attachment_ && report.memory) {

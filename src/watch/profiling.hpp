@@ -33,7 +33,10 @@ class Profiling {
   void epoch(int64_t number, double time) { epochs_.see(number, time); }
   const diagnose::Epochs& epochs() const { return epochs_; }
   // A step has just ended: the program is at work.
-  void stepped() { collector_.at_work(); }
+  void stepped(double time) {
+    collector_.at_work();
+    if (!first_step_) first_step_ = time;
+  }
   // How far the program is, told before each report while it runs.
   void reached(std::span<const verdict::StepMark> steps) { steps_ = steps; }
   // After the program has ended.
@@ -73,6 +76,7 @@ class Profiling {
   heap::Collector collector_;
   heap::Symbols symbols_;
   diagnose::Epochs epochs_;
+  std::optional<double> first_step_;
   std::unique_ptr<Attachment> attachment_;
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
   std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time

@@ -169,7 +169,7 @@ void Watch::take(const observe::Recognised& event) {
   const StepTrack::News news = steps_.take(event, time);
   judge_.reached(steps_);
   stepped_ |= news.told;
-  if (profiling_ && news.step) profiling_->stepped();
+  if (profiling_ && news.step) profiling_->stepped(time);
   if (!recorder_) return;
   if (news.phase) recorder_->phase(escape(steps_.phases().back().name), time);
   if (news.step) recorder_->step(*steps_.step(), time);
@@ -227,6 +227,8 @@ void Watch::look_at_lines(double time) {
   // A twentieth of a processor is spent here. Wall time would make looks rare where the machine is busy.
   const double begin = platform::processor_seconds();
   profiling_->reached(steps_.marks());
+  // To open the libraries of PyTorch takes seconds: not when a leak is to be said, but before.
+  if (profiling_->epochs().any()) profiling_->names_are_ready();
   const diagnose::SiteReport report = profiling_->quick_answer(tree, time);
   const double soon = time + std::max(0.5, 20 * (platform::processor_seconds() - begin));
   next_lines_ = profiling_->epochs().second(time) ? soon : std::max(soon, 1.1 * time);
