@@ -224,11 +224,11 @@ void Watch::sample() {
 // of the time, but for the second epoch, which tells.
 void Watch::look_at_lines(double time) {
   const verdict::Verdict none, &tree = judge_.current() ? *judge_.current() : none;
+  // To open the libraries of PyTorch takes seconds: not when a leak is to be said, but before.
+  if (profiling_->epochs().any() && !profiling_->epochs().first_end()) profiling_->names_are_ready();
   // A twentieth of a processor is spent here. Wall time would make looks rare where the machine is busy.
   const double begin = platform::processor_seconds();
   profiling_->reached(steps_.marks());
-  // To open the libraries of PyTorch takes seconds: not when a leak is to be said, but before.
-  if (profiling_->epochs().any()) profiling_->names_are_ready();
   const diagnose::SiteReport report = profiling_->quick_answer(tree, time);
   const double soon = time + std::max(0.5, 20 * (platform::processor_seconds() - begin));
   next_lines_ = profiling_->epochs().second(time) ? soon : std::max(soon, 1.1 * time);

@@ -282,6 +282,27 @@ def test_a_buffer_as_long_as_an_epoch_is_no_leak():
         assert result.json["answer"] != "leak" and not said, (result.json["answer"], said)
 
 
+def test_what_is_there_at_the_first_step_is_no_growth():
+    # The model comes from the line that leaks later, after the first look at the program.
+    program = """
+    import os, socket, time
+    channel, path = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), os.environ["PLIMSOLL_SOCKET"]
+    kept = []
+    def take(size):
+        kept.append(bytearray(size))
+    time.sleep(0.5)
+    take(60_000_000)
+    for step in range(200):
+        take(200_000)
+        channel.sendto(b"step %d" % (step + 1), path)
+        time.sleep(0.03)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        site = profile("--", sys.executable, script(folder, program)).json["sites"][0]
+        assert site["function"] == "take" and 0.75 * 40e6 < site["grown_bytes"] < 1.25 * 40e6, site
+
+
 def test_what_to_try_is_said_with_the_line():
     program = """
     import functools, os, time
