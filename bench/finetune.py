@@ -7,7 +7,7 @@
 
 PROGRAM is the plimsoll to measure, FOLDER where models are or will be made (5 GB). Times are of an idle 2-core machine. A step's time
 is the median of all steps but the first of each run. `--isa avx2` keeps both sides to that instruction set, `--rounds` and `--steps`
-say how often and how long (3 and 6), `--only smollm2-135m` leaves full tuning of GPT-2 out.
+say how often and how long (3 and 6), `--only smollm2-135m` leaves full tuning of GPT-2 out, `--dtypes float32` their bfloat16.
 
 Nothing is downloaded. `make` needs numpy. The quieter the machine, the more its times mean.
 """
@@ -214,7 +214,7 @@ def theirs(model, context, steps, dtype, checkpointing, rank, patience, isa):
     return times[1:] or times, peak
 
 
-def speed(program, models, isa="auto", rounds=3, steps=6, only=None):
+def speed(program, models, isa="auto", rounds=3, steps=6, only=None, dtypes=("float32", "bfloat16")):
     """Seconds a step, ours and theirs in turn, as many threads."""
     for name, rank, context in (("smollm2-135m", 16, 512), ("gpt2", 0, 512)):
         if only and name != only:
@@ -223,7 +223,7 @@ def speed(program, models, isa="auto", rounds=3, steps=6, only=None):
         flags = ("--isa", isa, *(("--lora-rank", rank) if rank else ("--clip", 0)))  # their loop clips nothing
         ours = {"plimsoll": ()} | ({"plimsoll --recompute nothing": ("--recompute", "nothing")} if rank else {})
         others = {f"{'peft' if rank else 'transformers'} {dtype}{', checkpointing' if again == 'yes' else ''}": (dtype, again)
-                  for dtype in ("float32", "bfloat16") for again in ("no", "yes")}
+                  for dtype in dtypes for again in ("no", "yes")}
         found = {side: [] for side in [*ours, *others]}
         for turn in range(rounds):
             for side, more in ours.items():
@@ -254,13 +254,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--only", choices=("smollm2-135m", "gpt2"))
+    parser.add_argument("--dtypes", default="float32,bfloat16")
     options = parser.parse_args()
     if options.what == "make":
         make(options.program, options.folder)
     elif options.what == "lines":
         lines(options.program, options.folder)
     else:
-        speed(options.program, options.folder, options.isa, options.rounds, options.steps, options.only)
+        speed(options.program, options.folder, options.isa, options.rounds, options.steps, options.only, options.dtypes.split(","))
 
 
 if __name__ == "__main__":

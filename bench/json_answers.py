@@ -2,14 +2,16 @@
 """Descriptions of Debian packages become JSON: how many answers to unseen rows are exactly right, with and without selective loss, beside the
 same recipe in transformers.
 
-    python3 bench/json_answers.py PROGRAM FOLDER [--steps 1500] [--rows 40000] [--only plain,selective,later,transformers]
+    python3 bench/json_answers.py PROGRAM FOLDER [--steps 1500] [--rows 40000] [--only plain,selective,later,transformers,adapters]
 
 The rows are those of bench/json_rows.py without the homepage, so that a model which starts from random weights can learn them in processor
 minutes: published weights cannot be had without a network. A tokenizer of 1,024 tokens is trained on the rows, and a Llama of 0.9 M parameters.
 Each arm trains the same model from the same weights, rows, rate and number of steps, then answers 200 unseen rows greedily. An answer counts
 when its text is the expected JSON; the fields are counted beside that, since the package can be copied from the question while the section
 and the architecture have to be guessed. The arm "later" begins selective loss with the second epoch, which 1,500 steps reach with --rows 12000,
-not with 40,000. Needs numpy and tokenizers; the arm of transformers needs torch and transformers.
+not with 40,000. The arm "adapters" takes the model that "plain" has trained, which writes the structure of the answers already, and tunes it to another
+task with the same structure, every section under the name of another one and the architectures negated: as it is, with adapters, and with adapters and
+selective loss, for a fifth of the steps. Needs numpy and tokenizers; the arm of transformers needs torch and transformers.
 """
 import argparse
 import json
@@ -59,28 +61,62 @@ def right(expected, answer):
     return answer == expected, {key: key in given and given[key] == value for key, value in fields.items()}
 
 
-def show(name, unseen, answers, seconds, more=""):
+def show(name, unseen, answers, seconds):
     found = [right(expected, answer) for (_, expected), answer in zip(unseen, answers)]
     fields = ", ".join(f"{key} {sum(hits[key] for _, hits in found)}" for key in found[0][1])
-    print(f"{name}: {sum(exact for exact, _ in found)} of {len(unseen)} exact ({fields}); trained in {seconds:.0f} s{more}", flush=True)
+    print(f"{name}: {sum(exact for exact, _ in found)} of {len(unseen)} exact ({fields}); trained in {seconds:.0f} s", flush=True)
 
 
 # --selective-loss and --selective-from-epoch: a model that starts from random weights has to learn the structure first.
 ARMS = {"plain": ("off", 0), "selective": ("moderate", 0), "later": ("moderate", 1)}
 
 
-def ours(name, program, folder, unseen, options, selective, epoch):
-    out = folder / name
-    subprocess.run(["rm", "-rf", out], check=True)
+def tune(name, program, folder, model, rows, steps, options, *more):
+    """Trains the model on the rows; the seconds that took."""
+    subprocess.run(["rm", "-rf", folder / name], check=True)
     began = time.monotonic()
-    done = plimsoll(program, "train", "--model", folder / "model", "--data", folder / "rows/train.jsonl", "--out", out, "--iterations", options.steps,
-                    "--context", CONTEXT, "--batch", BATCH, "--lr", RATE, "--min-lr", RATE / 20, "--warmup", WARMUP, "--beta2", BETA2,
-                    "--weight-decay", DECAY, "--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 0, "--threads", options.threads,
-                    "--selective-loss", selective, "--selective-from-epoch", epoch)
-    seconds = time.monotonic() - began
-    answers = [plimsoll(program, "sample", out, "--chat", question, "--temperature", 0, "--length", 80, "--threads", options.threads)["text"].strip()
-               for question, _ in unseen]
-    show(name, unseen, answers, seconds, f", loss {done['val_loss']:.4f}" if done.get("val_loss") else "")
+    plimsoll(program, "train", "--model", model, "--data", rows, "--out", folder / name, "--iterations", steps,
+             "--context", CONTEXT, "--batch", BATCH, "--lr", RATE, "--min-lr", RATE / 20, "--warmup", min(WARMUP, steps // 10), "--beta2", BETA2,
+             "--weight-decay", DECAY, "--eval-every", 0, "--sample-every", 0, "--checkpoint-every", 0, "--threads", options.threads, *more)
+    return time.monotonic() - began
+
+
+def ask(program, what, unseen, options):
+    return [plimsoll(program, "sample", *what, "--chat", question, "--temperature", 0, "--length", 80, "--threads", options.threads)["text"].strip()
+            for question, _ in unseen]
+
+
+def ours(name, program, folder, unseen, options, selective, epoch):
+    seconds = tune(name, program, folder, folder / "model", folder / "rows/train.jsonl", options.steps, options,
+                   "--selective-loss", selective, "--selective-from-epoch", epoch)
+    show(name, unseen, ask(program, [folder / name], unseen, options), seconds)
+
+
+def changed(rows):
+    """The same questions and structure, other values: every section has the name of the next one, and architectures are negated."""
+    names = sorted({json.loads(answer)["section"] for _, answer in rows})
+    following = dict(zip(names, names[1:] + names[:1]))
+
+    def other(answer):
+        fields = json.loads(answer)
+        return json.dumps({**fields, "section": following[fields["section"]], "all_architectures": not fields["all_architectures"]})
+    return [(question, other(answer)) for question, answer in rows]
+
+
+def adapters_arm(program, folder, options):
+    unseen = read_rows(folder / "rows/unseen.jsonl")
+    rows = changed(unseen + read_rows(folder / "rows/train.jsonl"))
+    unseen, rows = rows[:options.unseen], rows[len(unseen):]
+    with open(folder / "changed.jsonl", "w") as out:
+        for question, answer in rows:
+            out.write(json.dumps({"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]}) + "\n")
+    base = folder / "plain-model"
+    subprocess.run(["rm", "-rf", base], check=True)
+    subprocess.run([program, "export", folder / "plain", "--merged", base, "--dtype", "f32"], check=True, capture_output=True)
+    show("changed task, untuned", unseen, ask(program, ["--model", base], unseen, options), 0)
+    for name, more in (("adapters", ("--lora-rank", 16)), ("adapters-selective", ("--lora-rank", 16, "--selective-loss", "moderate"))):
+        seconds = tune(name, program, folder, base, folder / "changed.jsonl", options.steps // 5, options, *more)
+        show(name, unseen, ask(program, [folder / name], unseen, options), seconds)
 
 
 def transformers_arm(folder, unseen, options):
@@ -142,7 +178,7 @@ def main():
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--unseen", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="plain,selective,later,transformers")
+    parser.add_argument("--only", default="plain,selective,later,transformers,adapters")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     make_rows(options.folder / "rows", options.rows, homepage=False)
@@ -151,6 +187,8 @@ def main():
     for name in options.only.split(","):
         if name == "transformers":
             transformers_arm(options.folder, unseen, options)
+        elif name == "adapters":
+            adapters_arm(options.program, options.folder, options)
         else:
             ours(name, options.program, options.folder, unseen, options, *ARMS[name])
 

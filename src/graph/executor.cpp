@@ -15,7 +15,7 @@ constexpr double work_per_question = 1e8;
 int parts_for(const Op& op, std::span<const Type> in, std::span<const Type> out, int threads) {
   if (threads == 1) return 1;
   const double worth = op.work(in, out) / work_per_part;
-  const int64_t possible = op.parts(in, out);
+  const int64_t possible = op.parts_among(threads, in, out);
   // Two parts a thread even out a thread that was put aside for a while.
   const int64_t parts = std::min<int64_t>({possible, static_cast<int64_t>(worth), 2 * threads});
   return static_cast<int>(std::max<int64_t>(1, parts));

@@ -117,6 +117,10 @@ class Op {
   virtual double work(std::span<const Type> in, std::span<const Type> out) const = 0;
   // Most parts the node can be split into.
   virtual int64_t parts(std::span<const Type> in, std::span<const Type> out) const = 0;
+  // Where that depends on how many threads there are, because more parts are more work.
+  virtual int64_t parts_among(int /*threads*/, std::span<const Type> in, std::span<const Type> out) const {
+    return parts(in, out);
+  }
   // Runs part `part` of `parts`; parts are independent and may run at the same time.
   virtual void run(const Frame&, int part, int parts) const = 0;
 };

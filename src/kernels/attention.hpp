@@ -24,6 +24,7 @@ struct Attention {
   float* lse;  // [T]: log of the sum of exponentials of each query's scaled scores
   AttentionDropout dropout;
   const int32_t* positions = nullptr;  // [T] or null: see first_key
+  int64_t first = 0, end = length;     // the queries to compute; `first` is a multiple of attention_block
 };
 
 struct AttentionBackward {
@@ -44,6 +45,7 @@ struct AttentionBackward {
   bool accumulate;  // dk and dv: several heads of queries share these keys and values
   AttentionDropout dropout;
   const int32_t* positions = nullptr;
+  int64_t column = 0, columns = width;  // of dq, dk and dv, those to compute
 };
 
 // One query against a cache of `length` keys and values.

@@ -79,7 +79,7 @@ void Current::take(const RunTail::News& news) {
     if (const int64_t bytes = footprint(row); bytes > 0) {
       start_up_.see(row.time, row.rss > 0 ? double(row.rss - bytes + std::max<int64_t>(row.swap, 0)) : 0);
       if (first_sample_ < 0) first_sample_ = row.time;
-      online_.loaded(start_up_.over(row.time, first_sample_));
+      online_.loaded(start_up_.seems_over(row.time, first_sample_));
       online_.add({row.time, double(bytes)});
     }
   }

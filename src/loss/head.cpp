@@ -59,8 +59,8 @@ int64_t equal_chunks(int64_t rows, int64_t vocab, int64_t most) {
 int64_t fast_loss_rows(int64_t rows, int64_t vocab) { return equal_chunks(rows, vocab, 1 << 24); }
 
 int64_t few_loss_rows(int64_t rows, int64_t vocab) {
-  const int64_t few = equal_chunks(rows, vocab, 1 << 23);
-  return few >= 128 ? few : fast_loss_rows(rows, vocab);
+  const int64_t few = equal_chunks(rows, vocab, 3 << 21);
+  return few >= 96 ? few : fast_loss_rows(rows, vocab);
 }
 
 }  // namespace plimsoll

@@ -27,7 +27,7 @@ void emit_head(List& list, const HeadLogits& logits, ValueId hidden, const HeadL
 
 // Rows of logits at once: enough for full-speed products, bounded at 64 MB.
 int64_t fast_loss_rows(int64_t rows, int64_t vocab);
-// Half as many, where that hardly slows products down.
+// A third of them, where that hardly slows products down.
 int64_t few_loss_rows(int64_t rows, int64_t vocab);
 
 }  // namespace plimsoll

@@ -166,6 +166,27 @@ std::vector<Way> ways(const Settings& settings, int vocab, int threads) {
   return found;
 }
 
+namespace {
+
+// ways() counts whole blocks in quarters of the model: the fewest of them that fit.
+Way with_fewest_blocks(const Way& way, const Settings& settings, int vocab, int threads, uint64_t bytes) {
+  Way best = planned(way, settings, vocab, threads, Effort::full);
+  if (way.recompute.how != Recompute::blocks) return best;
+  int fits = way.recompute.blocks, too_few = std::max(0, fits - (settings.layers + 3) / 4);
+  while (fits - too_few > 1) {
+    Way fewer = way;
+    fewer.recompute.blocks = (fits + too_few) / 2;
+    fewer = planned(fewer, settings, vocab, threads, Effort::full);
+    if (fewer.bytes() <= bytes)
+      best = fewer, fits = fewer.recompute.blocks;
+    else
+      too_few = fewer.recompute.blocks;
+  }
+  return best;
+}
+
+}  // namespace
+
 Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, uint64_t overhead) {
   const uint64_t bytes = budget > overhead ? budget - overhead : 0;
   Way stated = unconstrained(settings, vocab, threads);
@@ -185,7 +206,7 @@ Way choose(const Settings& settings, int vocab, int threads, uint64_t budget, ui
         format_bytes(budget), least.bytes() + overhead, format_bytes(least.plan_bytes), least.text(),
         format_bytes(overhead + least.heap_bytes), least.bytes() + overhead, smaller_run(settings));
   for (const Way& way : ways(settings, vocab, threads)) {
-    if (way.bytes() <= bytes) return planned(way, settings, vocab, threads, Effort::full);
+    if (way.bytes() <= bytes) return with_fewest_blocks(way, settings, vocab, threads, bytes);
   }
   return least;
 }

@@ -84,7 +84,7 @@ Way stated_way(const Settings& s, int vocab) {
   if (const auto choice = parse_recompute(s.recompute, s.layers))
     way.recompute = *choice;
   else if (lean(s))
-    way.recompute = {Recompute::blocks, (s.layers + 1) / 2};
+    way.recompute = {Recompute::blocks, (9 * s.layers + 19) / 20};
   else if (s.clip == 0 && updates_early(model_spec(s, vocab)))
     way.recompute = recompute_with_early_updates;
   way.loss_rows = s.loss_rows;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "verdict/judge_compact.hpp"
+#include "verdict/median.hpp"
 #include "verdict/sentence.hpp"
 #include "verdict/stretch.hpp"
 #include "verdict/trend.hpp"
@@ -12,9 +13,12 @@ namespace plimsoll::verdict {
 namespace {
 
 constexpr size_t least_samples = 20, least_points = 6;
-constexpr size_t resolutions[] = {36, 18};  // points of the floor, at most
-constexpr double clear_cut = 8;             // evidence beyond which the second look cannot matter
-constexpr double least_noise = 3e-4;        // of the base: what counters and page rounding do
+// Points of the floor, at most. The first two, which differ most, decide along steps and while a series goes on.
+constexpr size_t resolutions[] = {36, 18, 30, 24, 13};
+constexpr double clear_cut = 8;       // evidence beyond which a second look cannot matter there
+constexpr double most_of_one = 15;    // of one resolution in a mean: it does not outvote the others
+constexpr double clearer_by = 1.2;    // how much the clearer of two exceeds the mean of five, typically
+constexpr double least_noise = 3e-4;  // of the base: what counters and page rounding do
 constexpr double shape_tolerance =
     0.003;  // of the floor's range: how closely real shapes follow the library's
 constexpr double ruled_out_fraction =
@@ -55,24 +59,17 @@ Look look(std::vector<FloorPoint> points, double start, double span, Caution cau
   return out;
 }
 
-Look look(const Stretch& stretch, double period, size_t most, Caution caution) {
-  return look(floor_points(stretch.buckets, period, most), stretch.begin(), stretch.end() - stretch.begin(),
-              caution);
+const Look& clearest(std::span<const Look> looks) {
+  return *std::max_element(looks.begin(), looks.end(), [](const Look& a, const Look& b) {
+    return a.comparison.evidence < b.comparison.evidence;
+  });
 }
 
-bool is_leak(const Comparison& c, const Options& options) {
-  return c.evidence > options.evidence && c.leak.rise >= options.matter_fraction;
-}
-
-// The least growth over the stretch, as a share of the base, that would have been called a leak: found by adding it.
-double would_be_seen(const Look& seen, double start, double span, const Options& options, double least) {
-  double growth = std::max(least, 1.1 * options.matter_fraction);
-  for (; growth < 4; growth *= 1.3) {
-    std::vector<FloorPoint> points = seen.points;
-    for (FloorPoint& p : points) p.bytes += growth * seen.base * (p.time - start) / span;
-    if (is_leak(look(std::move(points), start, span, Caution::whole_series).comparison, options)) break;
-  }
-  return margin * growth;
+// The floor with `growth` over the stretch, as a share of the base, added to it.
+Look with_growth(const Look& seen, double growth, double start, double span) {
+  std::vector<FloorPoint> points = seen.points;
+  for (FloorPoint& p : points) p.bytes += growth * seen.base * (p.time - start) / span;
+  return look(std::move(points), start, span, Caution::whole_series);
 }
 
 std::vector<FloorPoint> in_time(std::vector<FloorPoint> floor, const Stretch& stretch) {
@@ -113,7 +110,9 @@ class Judging {
     start_ = stretch_.begin(), span_ = stretch_.end() - start_;
     period_ = dominant_period(stretch_.buckets);
     v_.period = period_ * stretch_.pace_since(start_);
-    best_ = look(stretch_, period_, resolutions[0], shape_caution());
+    looks_.push_back(
+        look(floor_points(stretch_.buckets, period_, resolutions[0]), start_, span_, shape_caution()));
+    best_ = looks_.front();
     floor_ = best_.points;
     if (floor_.size() < least_points || !(span_ > 0)) return false;
     v_.by_steps = stretch_.work.known();
@@ -126,16 +125,46 @@ class Judging {
     return true;
   }
 
-  void decide() {
-    if (std::abs(best_.comparison.evidence) < clear_cut) {
-      Look coarse = look(stretch_, period_, resolutions[1], shape_caution());
-      if (coarse.base > 0 && coarse.comparison.evidence > best_.comparison.evidence)
-        best_ = std::move(coarse);
+  void look_further() {
+    const double first = looks_.front().comparison.evidence;
+    if (by_mean() ? first <= -most_of_one : std::abs(first) >= clear_cut) return;
+    for (size_t most : std::span(resolutions).subspan(1, by_mean() ? 4 : 1)) {
+      std::vector<FloorPoint> points = floor_points(stretch_.buckets, period_, most);
+      // Few samples or a long period leave no choice: the same floor again.
+      if (std::any_of(looks_.begin(), looks_.end(),
+                      [&](const Look& seen) { return seen.points.size() == points.size(); }))
+        continue;
+      Look further = look(std::move(points), start_, span_, shape_caution());
+      if (further.base > 0) looks_.push_back(std::move(further));
     }
-    const Comparison& c = best_.comparison;
-    v_.evidence = c.evidence;
-    v_.confidence = 1 / (1 + std::exp(-c.evidence));
-    v_.growing = rises_lately(floor_, options_.matter_fraction / 2 * best_.base);
+    best_ = clearest(first_two());
+  }
+
+  // Where the floor's intervals end is arbitrary, and each choice errs in its own way: along time the mean of the evidence
+  // at several resolutions separates leaks better than any one. Along steps a leak in few large steps shows at one alone,
+  // and while a series goes on looks in a row take the place of the mean: there the clearer of two counts.
+  bool by_mean() const { return caution_ == Caution::whole_series && !stretch_.work.known(); }
+  double joint_evidence(std::span<const Look> looks) const {
+    if (!by_mean() || looks.size() == 1) return clearest(looks).comparison.evidence;
+    double sum = 0;
+    for (const Look& look : looks) sum += std::clamp(look.comparison.evidence, -most_of_one, most_of_one);
+    return sum / double(looks.size()) + clearer_by;
+  }
+  std::span<const Look> first_two() const {
+    return std::span(looks_).first(std::min<size_t>(looks_.size(), 2));
+  }
+  bool is_leak(std::span<const Look> looks) const {
+    return joint_evidence(looks) > options_.evidence &&
+           clearest(looks).comparison.leak.rise >= options_.matter_fraction;
+  }
+
+  void decide() {
+    look_further();
+    v_.evidence = joint_evidence(looks_);
+    v_.confidence = 1 / (1 + std::exp(-v_.evidence));
+    v_.growing = rises_lately(floor_, options_.matter_fraction / 2 * best_.base) ||
+                 (caution_ == Caution::while_running &&
+                  rises_throughout(floor_, options_.matter_fraction / 2 * best_.base));
     v_.ruled_out_rate = by_time(could_be());
     v_.step_unit = options_.step_unit;
     // A first pass over the data may fill something for good: growth must have gone on for a part of the second.
@@ -144,7 +173,7 @@ class Judging {
         first_epoch > 0 && stretch_.last_time - *options_.first_epoch_end < second_epoch * first_epoch;
     const bool may_end = v_.may_end_with_epoch || (caution_ == Caution::while_running &&
                                                    (slows_down(floor_) || flattens(floor_, onset())));
-    if (is_leak(c, options_) && !may_end)
+    if (is_leak(looks_) && !may_end)
       call_leak();
     else
       call_no_leak_or_undecided();
@@ -173,8 +202,7 @@ class Judging {
     if (!grows_now &&
         (could_be() <= options_.matter_fraction || (c.evidence < 1 && could_be() <= ruled_out_fraction))) {
       v_.kind = Kind::no_leak;
-      if (caution_ == Caution::whole_series)
-        v_.ruled_out_rate = by_time(would_be_seen(best_, start_, span_, options_, could_be()));
+      if (caution_ == Caution::whole_series) v_.ruled_out_rate = by_time(would_be_seen());
       return;
     }
     // What grows now is told by its own rate, whether or not it will end.
@@ -184,7 +212,7 @@ class Judging {
     }
     // The error of a slope falls with the 3/2 power of time; evidence grows about as fast.
     const double lack =
-        std::max(could_be() / ruled_out_fraction, options_.evidence / std::max(c.evidence, .8));
+        std::max(could_be() / ruled_out_fraction, options_.evidence / std::max(v_.evidence, .8));
     v_.needs_seconds =
         (stretch_.last_time - stretch_.first_time) * std::clamp(std::pow(lack, 2. / 3) - 1, .15, 3.);
   }
@@ -204,8 +232,10 @@ class Judging {
     std::span<const FloorPoint> rising = floor_;
     while (rising.size() > least_rising && rising.front().time < onset()) rising = rising.subspan(1);
     const Slope slope = slope_of(rising);
-    if (!stretch_.work.known() || rising.size() < least_rising || !(slope.value > 0))
-      return set_rate(c.rate, c.rate_low, c.rate_high, onset());
+    if ((!stretch_.work.known() && caution_ == Caution::whole_series) || rising.size() < least_rising ||
+        !(slope.value > 0))
+      return set_rate(over_looks(&Comparison::rate), over_looks(&Comparison::rate_low),
+                      over_looks(&Comparison::rate_high), onset());
     const double error = std::max(3 * slope.error, least_rate_error * slope.value);
     // Where other shapes explain a part of the growth, it may as well have been the leak's: the slope since the start
     // lies in the interval too.
@@ -216,6 +246,26 @@ class Judging {
 
   void forecast() {
     if (v_.limit_bytes > 0) v_.seconds_to_limit = std::max(0., (v_.limit_bytes - v_.floor_end) / v_.rate);
+  }
+
+  // As a share of the base: where the mean decides, the median over the resolutions.
+  double over_looks(double Comparison::*rate) const {
+    if (!by_mean()) return best_.comparison.*rate;
+    std::vector<double> all;
+    for (const Look& look : looks_) all.push_back(look.comparison.*rate * look.base / best_.base);
+    return median(std::move(all));
+  }
+
+  // The least growth over the stretch, as a share of the base, that would have been called a leak: found by adding it
+  // at two resolutions.
+  double would_be_seen() const {
+    double growth = std::max(could_be(), 1.1 * options_.matter_fraction);
+    for (; growth < 4; growth *= 1.3) {
+      std::vector<Look> grown;
+      for (const Look& look : first_two()) grown.push_back(with_growth(look, growth, start_, span_));
+      if (is_leak(grown)) break;
+    }
+    return margin * growth;
   }
 
   // Along steps growth that slows can be told from growth in a program that slows.
@@ -236,7 +286,8 @@ class Judging {
   Verdict v_;
   Stretch stretch_;
   double start_ = 0, span_ = 0, period_ = 0;
-  Look best_;
+  std::vector<Look> looks_;        // by resolution
+  Look best_;                      // the one that speaks most clearly of a leak
   std::vector<FloorPoint> floor_;  // of the finer resolution
   size_t ends_ = 1;                // points that make the start and the end of the floor
 };

@@ -34,15 +34,34 @@ class StartUp {
       if (times_[i] - otherwise <= latest_share * (now - otherwise)) return times_[i];
     return otherwise;
   }
+  // The same while the program runs: the latest time also counts once nothing more was loaded for much longer than usual. Later code (a
+  // first validation) then moves it again, which only delays a call; a run that is over is not cut short by it.
+  double seems_over(double now, double otherwise) const {
+    return !times_.empty() && now - times_.back() >= long_after(times_.back() - otherwise)
+               ? times_.back()
+               : over(now, otherwise);
+  }
 
  private:
+  // A quarter of the time it took so far, and three times the median of the latest gaps between times at which something was loaded.
+  double long_after(double took) const {
+    const double least = std::max(least_quiet, quiet_share * took);
+    if (times_.size() <= recent) return least;
+    std::array<double, recent> gaps;
+    for (size_t i = 0; i < recent; ++i)
+      gaps[i] = *(times_.end() - long(i) - 1) - *(times_.end() - long(i) - 2);
+    std::sort(gaps.begin(), gaps.end());
+    return std::max(least, quiet * gaps[recent / 2]);
+  }
   struct Seen {
     double time = 0, mapped = 0;
   };
   static constexpr double grown = 1.08, least = 2 << 20;
   static constexpr double forked = 1.3, forks_from = 40 << 20;
   static constexpr double latest_share = .7;
-  static constexpr size_t most = 64;
+  static constexpr size_t most = 64, recent = 5;
+  static constexpr double least_quiet = 10, quiet_share = .25,
+                          quiet = 3;  // seconds, of the time so far, gaps
   std::array<Seen, 5> latest_;
   size_t seen_ = 0;
   double level_ = 0;

@@ -56,8 +56,8 @@ bool rose_late(std::span<const FloorPoint> floor, double matters) {
   return steps != 1 || step > whole_step * rise;
 }
 
-bool rises_lately(std::span<const FloorPoint> points, double matters) {
-  points = points.subspan(points.size() / 2);
+namespace {
+bool rises(std::span<const FloorPoint> points, double matters) {
   const double n = double(points.size());
   double pairs = 0;
   for (size_t i = 0; i < points.size(); ++i)
@@ -67,6 +67,16 @@ bool rises_lately(std::span<const FloorPoint> points, double matters) {
   const size_t third = std::max<size_t>(1, points.size() / 3);
   return deviation > 0 && pairs / deviation > 2.3 &&
          median_of(points.last(third)) - median_of(points.first(third)) > matters;
+}
+}  // namespace
+
+bool rises_lately(std::span<const FloorPoint> points, double matters) {
+  return rises(points.subspan(points.size() / 2), matters);
+}
+
+bool rises_throughout(std::span<const FloorPoint> points, double matters) {
+  return rises(points, matters) &&
+         slope_of(points.subspan(points.size() / 2)).value > .5 * slope_of(points).value;
 }
 
 bool slows_down(std::span<const FloorPoint> points) {

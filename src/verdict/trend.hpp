@@ -20,6 +20,8 @@ Slope slope_of(std::span<const FloorPoint> points);
 bool rose_late(std::span<const FloorPoint> floor, double matters);
 // Does the later half of the floor rise, by Mann and Kendall's count of rising pairs? A hint, not a verdict.
 bool rises_lately(std::span<const FloorPoint> points, double matters);
+// Does the whole floor rise by that count, its later half at least half as fast?
+bool rises_throughout(std::span<const FloorPoint> points, double matters);
 // Is the growth of the last third clearly slower than that of the middle third? Then it may well end.
 bool slows_down(std::span<const FloorPoint> points);
 // Has the growth since `from` lost much of its pace? Then, too, it may end.

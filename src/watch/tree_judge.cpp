@@ -24,7 +24,7 @@ bool TreeJudge::add(const observe::Snapshot& snapshot, uint64_t limit) {
     late_.pop_front();
   }
   start_up_.see(snapshot.time, double(snapshot.rss) - double(snapshot.bytes - snapshot.swap));
-  online_.loaded(start_up_.over(snapshot.time, history_.first_time()));
+  online_.loaded(start_up_.seems_over(snapshot.time, history_.first_time()));
   online_.limit(double(limit));
   const bool before = online_.first_leak().has_value();
   online_.add({snapshot.time, double(snapshot.bytes)});

@@ -126,6 +126,47 @@ TEST_P(OpGradient, GroupedQueryAttention) {
           {{{{31, 15}}}, {{{31, 5}}}, {{{31, 5}}}});
   }
 }
+// Three groups of heads and two threads: the group that is left over is cut in two.
+TEST_P(OpGradient, AttentionHasTheSameBitsHoweverItIsCut) {
+  const ops::AttentionOptions options{.B = 1, .T = 150, .heads = 6, .kv_heads = 3};
+  const std::vector<Type> types = {{{150, 240}}, {{150, 120}}, {{150, 120}}};
+  std::vector<std::vector<float>> alone;
+  for (int threads : {1, 2, 3, 7}) {
+    Graph graph;
+    std::vector<ValueId> ids, results;
+    for (const Type& type : types) ids.push_back(graph.value("in", type, Role::parameter, Keep::forever));
+    List& list = graph.list("test");
+    Gradients gradients;
+    results.push_back(list.emit(ops::attention(options), ids, "op")[0]);
+    gradients.of[results[0]] = results[0];
+    differentiate(list, gradients);
+    const Node& backward = list.nodes().back();
+    for (ValueId id : backward.out) results.push_back(id);
+    for (ValueId id : results) graph.keep(id, Keep::to_end);
+    list.loop_end = list.nodes().size();
+    std::vector<Type> in, out;
+    for (ValueId id : backward.in) in.push_back(graph[id].type);
+    for (ValueId id : backward.out) out.push_back(graph[id].type);
+    EXPECT_EQ(parts_for(*backward.op, in, out, threads), threads == 2 ? 4 : threads == 7 ? 6 : threads);
+    const Plan plan = make_plan(graph, threads);
+    Pool pool(threads);
+    std::vector<std::byte> memory(plan.total + 64);
+    auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    Executor executor(graph, plan, pool, base, {.kernels = GetParam()});
+    for (size_t i = 0; i < ids.size(); ++i) {
+      CounterRng rng(i, Stream::weights);
+      for (int64_t e = 0; e < types[i].elements(); ++e)
+        executor.data(ids[i])[e] = static_cast<float>(rng.normal(uint64_t(e)));
+    }
+    executor.run(0, Moment{});
+    for (size_t i = 0; i < results.size(); ++i) {
+      const float* data = executor.data(results[i]);
+      const std::vector<float> found(data, data + graph[results[i]].type.elements());
+      if (threads == 1) alone.push_back(found);
+      EXPECT_EQ(found, alone[i]) << threads << " threads, result " << i;
+    }
+  }
+}
 TEST_P(OpGradient, AttentionWithDropout) {
   check(ops::attention({.B = 2, .T = 9, .heads = 4, .kv_heads = 2, .dropout = {.3f, 3, 18}}),
         {{{{18, 16}}}, {{{18, 8}}}, {{{18, 8}}}});

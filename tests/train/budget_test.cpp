@@ -59,6 +59,26 @@ TEST(Budget, TheChosenWayIsTheFastestBelowTheLine) {
   }
 }
 
+// Ways are tried with quarters of the blocks recomputed; the chosen one has none more than the line asks for.
+TEST(Budget, NoMoreBlocksAreRecomputedThanMust) {
+  Settings s = model();
+  s.layers = 12, s.batch = 1, s.context = s.positions = 512;
+  const uint64_t least = smallest(s, vocab, threads).bytes(), most = unconstrained(s, vocab, threads).bytes();
+  int between = 0;
+  for (int part = 1; part < 12; ++part) {
+    const uint64_t line = overhead + least + (most - least) * uint64_t(part) / 12;
+    const Way way = choose(s, vocab, threads, line, overhead);
+    EXPECT_LE(way.bytes() + overhead, line);
+    if (way.recompute.how != Recompute::blocks || way.recompute.blocks == 1) continue;
+    between += way.recompute.blocks % 3 != 0;
+    Settings fewer = with_way(s, way);
+    fewer.recompute = recompute_text({Recompute::blocks, way.recompute.blocks - 1});
+    EXPECT_NE(choose(fewer, vocab, threads, line, overhead).recompute.blocks, way.recompute.blocks - 1)
+        << way.text();
+  }
+  EXPECT_GT(between, 1);
+}
+
 TEST(Budget, AResumedRunKeepsItsWay) {
   const Settings s = model();
   const std::vector<Way> all = ways(s, vocab, threads);

@@ -83,6 +83,17 @@ TEST(Online, GrowingHasARateAndATimeToTheLimitBeforeItIsCalled) {
   EXPECT_NE(early.current().sentence.find("Growing"), std::string::npos) << early.current().sentence;
 }
 
+// Twice as fast at first, and no steps told: the rate is that of the growth, not what one of the shapes leaves of it.
+TEST(Online, GrowingHasTheRateOfTheFloorWithoutStepsToo) {
+  OnlineVerdict online({.limit_bytes = 64e9, .patience_seconds = 60});
+  for (int i = 0; i < 200; ++i) {
+    const double t = i * .2;
+    online.add({t, 200e6 + 400e3 * t + 400e3 * std::min(t, 15.) + noise(i) / 20});
+  }
+  EXPECT_TRUE(online.current().growing);
+  EXPECT_NEAR(online.current().rate, 500e3, 110e3);
+}
+
 // A program that imports for minutes rises from nothing, and has not begun.
 TEST(Online, AStartUpIsNoLeak) {
   OnlineVerdict online({.limit_bytes = 64e9, .patience_seconds = 60});

@@ -48,7 +48,7 @@ Online replay(const Recording& run, double patience) {
   for (size_t i = 0; i < run.owned.size(); ++i) {
     const Sample& sample = run.owned[i];
     start_up.see(sample.time, run.mapped(i));
-    online.loaded(start_up.over(sample.time, run.owned.front().time));
+    online.loaded(start_up.seems_over(sample.time, run.owned.front().time));
     if (run.first_epoch_end && step > 0)
       online.first_epoch_end(*run.first_epoch_end <= sample.time ? *run.first_epoch_end : INFINITY);
     for (; step < run.steps.size() && run.steps[step].time <= sample.time; ++step)

@@ -30,6 +30,19 @@ TEST(Score, FinalVerdictKeepsItsBounds) {
   EXPECT_LE(errors[errors.size() / 2], .05);
 }
 
+// Where the intervals of the floor end decides these at one resolution or another; all of them together are right.
+TEST(Score, SeveralResolutionsDecideTogether) {
+  auto kind = [](const char* shape, uint64_t seed, Ranges ranges) {
+    return judge(generate(shape, seed, ranges).samples).kind;
+  };
+  EXPECT_NE(kind("epochs", 400018, Ranges::development), Kind::leak);
+  EXPECT_NE(kind("fragmentation and a step", 400017, Ranges::development), Kind::leak);
+  EXPECT_NE(kind("several steps", 400021, Ranges::held_out), Kind::leak);
+  EXPECT_EQ(kind("in bursts", 400016, Ranges::development), Kind::leak);
+  EXPECT_EQ(kind("under a saw-tooth", 400013, Ranges::development), Kind::leak);
+  EXPECT_EQ(kind("late start", 400032, Ranges::held_out), Kind::leak);
+}
+
 TEST(Score, WhileRunningBenignShapesStayQuiet) {
   int alarms = 0, benign = 0;
   for (const std::string& shape : benign_shapes()) {

@@ -40,6 +40,22 @@ TEST(StartUp, AFileThatIsReadDoesNotHideTheRun) {
   EXPECT_EQ(over([](double) { return 10 * mb; }, 200), 0);
 }
 
+double seems_over(const std::function<double(double)>& mapped, double until) {
+  StartUp start_up;
+  for (double t = 0; t < until; t += .2) start_up.see(t, mapped(t));
+  return start_up.seems_over(until, 0);
+}
+
+TEST(StartUp, WhileRunningItIsOverSoonAfterTheLastCodeWasLoaded) {
+  EXPECT_NEAR(seems_over(imports, 80), 60, .5);
+  EXPECT_NEAR(over(imports, 80), 10, 1);        // of a run that has ended it may be something late
+  EXPECT_NEAR(seems_over(imports, 70), 10, 1);  // more may follow
+  EXPECT_EQ(seems_over([](double) { return 10 * mb; }, 200), 0);
+  // A file that is read on and on has no last time.
+  EXPECT_LT(seems_over([](double t) { return (10 + t) * mb; }, 200), 150);
+  EXPECT_LT(seems_over([](double t) { return (10 + t) * mb; }, 206), 150);
+}
+
 // 60 s of imports that take memory fast, and a loop that loses it slowly.
 TEST(StartUp, IsNotJudged) {
   StartUp start_up;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace plimsoll::verdict {
@@ -22,6 +23,15 @@ TEST(Trend, ARiseLateInTheRunMayGoOnUnlessItIsOneStep) {
   EXPECT_FALSE(rose_late(floor_of([](int i) { return 100. + (i < 5 ? 0 : 30); }), 3));  // early
   EXPECT_FALSE(rose_late(floor_of([](int) { return 100.; }), 3));
   EXPECT_FALSE(rose_late({}, 3));
+}
+
+TEST(Trend, ARiseUnderNoiseIsSeenOverTheWholeFloorFirst) {
+  const auto noisy = floor_of([](int i) { return 100. + .3 * i + (i * 7 % 11); });
+  EXPECT_FALSE(rises_lately(noisy, 1));
+  EXPECT_TRUE(rises_throughout(noisy, 1));
+  EXPECT_FALSE(rises_throughout(floor_of([](int i) { return 100. + std::min(i, 16) + (i * 7 % 5) / 10.; }),
+                                1));  // it has ended
+  EXPECT_FALSE(rises_throughout(floor_of([](int i) { return 100. + (i * 7 % 11); }), 1));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Self-attention of queries, keys and values that are three values, or columns of one; one part is a group of heads.
-// T x T is never stored. Several heads of queries may share one of keys and values (grouped-query attention).
+// Self-attention of queries, keys and values that are three values, or columns of one. T x T is never stored. Several heads of queries may share one of keys and values (grouped-query attention).
 #include "base/random.hpp"
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
@@ -37,7 +36,9 @@ Kernel head_of(const AttentionOptions& o, const Frame& f, int64_t b, int64_t h, 
   return head;
 }
 
-// q, k, v, out, lse, dout, positions? -> dq, dk, dv. The heads of a group add to the same dk and dv one after the other.
+// q, k, v, out, lse, dout, positions? -> dq, dk, dv. The heads of a group add to the same dk and dv one after the other, so a
+// part is a group. Groups that would leave threads without one are cut in two: each half makes the probabilities, which is
+// two of the five products, and its half of the columns of the gradients.
 class AttentionBackward final : public Op {
  public:
   explicit AttentionBackward(AttentionOptions options) : o_(options) {}
@@ -48,19 +49,39 @@ class AttentionBackward final : public Op {
   double work(std::span<const Type> in, std::span<const Type>) const override {
     return (o_.causal ? 18. : 36.) * double(in[0].elements()) * double(o_.T);
   }
-  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return o_.B * o_.kv_heads; }
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return groups(); }
+  int64_t parts_among(int threads, std::span<const Type> in, std::span<const Type>) const override {
+    const int64_t left = groups() % threads, width = in[0].shape[1] / o_.heads;
+    return groups() + (groups() < 2 * threads && 2 * left <= threads && width >= 2 * grain ? left : 0);
+  }
   size_t scratch(std::span<const Type> in, std::span<const Type>) const override {
     return kernels::attention_scratch_floats(o_.T, in[0].shape[1] / o_.heads);
   }
   void run(const Frame& f, int part, int parts) const override {
+    const int64_t width = f.in_type(0).shape[1] / o_.heads;
+    if (parts <= groups()) return run_groups(f, split(groups(), part, parts), {0, width});
+    // The halves come last: whole groups are taken from both ends.
+    const int64_t halved = parts - groups(), first = (groups() - halved + 1) / 2, half = part - first;
+    if (half < 0 || half >= 2 * halved) {
+      const int64_t group = half < 0 ? part : part - halved;
+      return run_groups(f, {group, group + 1}, {0, width});
+    }
+    const int64_t group = first + half / 2, middle = (width / 2 + grain - 1) / grain * grain;
+    run_groups(f, {group, group + 1}, half % 2 ? Range{middle, width} : Range{0, middle});
+  }
+
+ private:
+  static constexpr int64_t grain = 16;  // columns
+  int64_t groups() const { return o_.B * o_.kv_heads; }
+  void run_groups(const Frame& f, Range range, Range columns) const {
     const int64_t T = o_.T, group = o_.heads / o_.kv_heads, width = f.in_type(0).shape[1] / o_.heads;
     const Operand &out = f.inputs[3], &dout = f.inputs[5], &dq = f.outputs[0], &dk = f.outputs[1],
                   &dv = f.outputs[2];
-    const Range range = split(o_.B * o_.kv_heads, part, parts);
     for (int64_t i = range.begin; i < range.end; ++i)
       for (int64_t member = 0; member < group; ++member) {
         const int64_t b = i / o_.kv_heads, kv = i % o_.kv_heads, h = kv * group + member;
         auto head = head_of<kernels::AttentionBackward>(o_, f, b, h, 6);
+        head.column = columns.begin, head.columns = columns.end - columns.begin;
         head.out = at<const float>(out, b, T, h, width), head.dout = at<const float>(dout, b, T, h, width);
         head.out_row = out.row, head.lse = f.in(4) + (b * o_.heads + h) * T;
         head.dq = at<float>(dq, b, T, h, width), head.dq_row = dq.row;
@@ -71,7 +92,6 @@ class AttentionBackward final : public Op {
       }
   }
 
- private:
   AttentionOptions o_;
 };
 
@@ -95,18 +115,28 @@ class Attention final : public Op {
   double work(std::span<const Type> in, std::span<const Type>) const override {
     return (o_.causal ? 4. : 8.) * double(in[0].elements()) * double(o_.T);
   }
-  int64_t parts(std::span<const Type>, std::span<const Type>) const override { return o_.B * o_.heads; }
+  int64_t parts(std::span<const Type>, std::span<const Type>) const override {
+    return o_.B * o_.heads * blocks();
+  }
   size_t scratch(std::span<const Type> in, std::span<const Type>) const override {
     return kernels::attention_scratch_floats(o_.T, in[0].shape[1] / o_.heads);
   }
+  // Heads follow each other, and parts begin and end with a block of queries wherever the work is divided.
   void run(const Frame& f, int part, int parts) const override {
-    const int64_t T = o_.T, width = f.in_type(0).shape[1] / o_.heads;
+    const int64_t T = o_.T, width = f.in_type(0).shape[1] / o_.heads, block = kernels::attention_block(T);
     const Operand& out = f.outputs[0];
-    const Range range = split(o_.B * o_.heads, part, parts);
-    for (int64_t i = range.begin; i < range.end; ++i) {
+    const Range range = split(o_.B * o_.heads * work_before(blocks()), part, parts);
+    int64_t before = 0;
+    for (int64_t i = 0; i < o_.B * o_.heads; ++i, before += work_before(blocks())) {
+      int64_t first = 0;
+      while (first < blocks() && before + work_before(first) < range.begin) ++first;
+      int64_t end = first;
+      while (end < blocks() && before + work_before(end) < range.end) ++end;
+      if (first == end) continue;
       const int64_t b = i / o_.heads, h = i % o_.heads;
       auto head = head_of<kernels::Attention>(o_, f, b, h, 3);
       head.out = at<float>(out, b, T, h, width), head.out_row = out.row, head.lse = f.out(1) + i * T;
+      head.first = first * block, head.end = std::min(end * block, T);
       f.kernels->attention(head, f.scratch);
     }
   }
@@ -123,6 +153,13 @@ class Attention final : public Op {
   }
 
  private:
+  int64_t blocks() const {
+    const int64_t block = kernels::attention_block(o_.T);
+    return (o_.T + block - 1) / block;
+  }
+  // Of one head, in the first `count` blocks of queries: where it is causal the later ones see more.
+  int64_t work_before(int64_t count) const { return o_.causal ? count * (count + 1) / 2 : count; }
+
   AttentionOptions o_;
 };
 

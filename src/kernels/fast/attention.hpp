@@ -15,19 +15,31 @@ struct Panels {
   Panels from_panel(int64_t j) const { return {at + j / NR * panel, panel, row}; }
 };
 
+// Where the diagonal of causal scores runs through a product, tile by tile: what lies behind it is not computed, because
+// nobody reads it or because zeros would be added.
+struct Diagonal {
+  enum Kind { none, columns, depth, depth_from } kind = none;
+  int64_t at = 0;  // row i has columns, or depth, below i + at + 1, or depth from i - at on
+};
+
 // C[m, n] = [C +] A B: no packing, no scratch.
 FORCE_INLINE void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
-                          Panels b, float* c, int64_t c_row, bool accumulate) {
+                          Panels b, float* c, int64_t c_row, bool accumulate, Diagonal diagonal = {}) {
   for (int64_t i = 0; i < m;) {
     const int rows = tile_rows(m - i);
-    for (int64_t j = 0; j < n; j += NR) {
-      const int64_t width = n - j < NR ? n - j : NR;
+    const int64_t past = i + rows + diagonal.at;
+    const int64_t columns = diagonal.kind == Diagonal::columns && past < n ? (past + W - 1) / W * W : n;
+    const int64_t depth = diagonal.kind == Diagonal::depth && past < k ? past : k;
+    const int64_t skip = diagonal.kind == Diagonal::depth_from && i > diagonal.at ? i - diagonal.at : 0;
+    for (int64_t j = 0; j < columns; j += NR) {
+      const int64_t width = columns - j < NR ? columns - j : NR;
       const int vectors = width > W ? 2 : 1;
       const int lanes = static_cast<int>(width - (vectors - 1) * W);
       const Finish f{c + i * c_row + j, c_row, nullptr, nullptr, 0, accumulate};
       const TileFunction run =
           a_col != 1 ? tile_of<true>(rows, vectors, lanes != W) : tile_of<false>(rows, vectors, lanes != W);
-      run(k, a + i * a_row, a_col != 1 ? a_col : a_row, b.from_panel(j).at, b.row, lanes, f, nullptr);
+      run(depth - skip, a + i * a_row + skip * a_col, a_col != 1 ? a_col : a_row,
+          b.from_row(skip).from_panel(j).at, b.row, lanes, f, nullptr);
     }
     i += rows;
   }
@@ -172,14 +184,17 @@ inline void attention(const Attention& asked, float* scratch) {
   float* const s = scratch;  // [block, padded]
   float* const panels = s + block * padded;
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
-  const Panels kt = transposed_panels(a.k, a.k_row, a.length, a.width, panels);
-  const Panels v = row_panels(a.v, a.v_row, a.length, a.width, attention_copies(a.length),
+  const int64_t all_keys = a.causal ? a.end : a.length;
+  const Panels kt = transposed_panels(a.k, a.k_row, all_keys, a.width, panels);
+  const Panels v = row_panels(a.v, a.v_row, all_keys, a.width, attention_copies(a.length),
                               panels + attention_panels(a.width, a.length));
-  for (int64_t q0 = 0; q0 < a.length; q0 += block) {
-    const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
+  for (int64_t q0 = a.first; q0 < a.end; q0 += block) {
+    const int64_t rows = a.end - q0 < block ? a.end - q0 : block;
     const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
+    const Diagonal scores{a.causal ? Diagonal::columns : Diagonal::none, q0 - low},
+        sums{a.causal ? Diagonal::depth : Diagonal::none, q0 - low};
     product(rows, whole_vectors(keys - low), a.width, a.q + q0 * a.q_row, a.q_row, 1, kt.from_panel(low),
-            s + low, padded, false);
+            s + low, padded, false, scores);
     float highest[attention_most_rows], denominator[attention_most_rows];
     int64_t r = 0;
     for (; !a.positions && r + together <= rows; r += together)
@@ -188,7 +203,7 @@ inline void attention(const Attention& asked, float* scratch) {
       softmax_rows<1>(a, s + r * padded, padded, q0 + r, scale, highest + r, denominator + r);
     clear_unseen(a, s, padded, q0, rows, low, keys);
     product(rows, a.width, keys - low, s + low, padded, 1, v.from_row(low), a.out + q0 * a.out_row, a.out_row,
-            false);
+            false, sums);
     for (r = 0; r < rows; ++r) a.lse[q0 + r] = highest[r] + __builtin_logf(denominator[r]);
   }
 }
@@ -204,31 +219,39 @@ inline void attention_backward(const AttentionBackward& asked, float* scratch) {
   const float scale = 1.f / __builtin_sqrtf(static_cast<float>(a.width));
   const Panels kt = transposed_panels(a.k, a.k_row, a.length, a.width, panels);
   const Panels vt = transposed_panels(a.v, a.v_row, a.length, a.width, panels + across);
-  const Panels k = row_panels(a.k, a.k_row, a.length, a.width, copies, panels + 2 * across + 2 * within);
+  const Panels k =
+      row_panels(a.k + a.column, a.k_row, a.length, a.columns, copies, panels + 2 * across + 2 * within);
   for (int64_t q0 = 0; q0 < a.length; q0 += block) {
     const int64_t rows = a.length - q0 < block ? a.length - q0 : block;
     const int64_t low = first_key_of(a.positions, q0, rows), keys = a.causal ? q0 + rows : a.length;
     const int64_t columns = whole_vectors(keys - low);
+    const Diagonal scores{a.causal ? Diagonal::columns : Diagonal::none, q0 - low},
+        sums{a.causal ? Diagonal::depth : Diagonal::none, q0 - low};
     product(rows, columns, a.width, a.q + q0 * a.q_row, a.q_row, 1, kt.from_panel(low), p + low, padded,
-            false);
+            false, scores);
     product(rows, columns, a.width, a.dout + q0 * a.out_row, a.out_row, 1, vt.from_panel(low), ds + low,
-            padded, false);
+            padded, false, scores);
     for (int64_t r = 0; r < rows; ++r)
       softmax_row_backward(a, p + r * padded, ds + r * padded, q0 + r, scale);
     clear_unseen(a, p, padded, q0, rows, low, keys);
     clear_unseen(a, ds, padded, q0, rows, low, keys);
-    product(rows, a.width, keys - low, ds + low, padded, 1, k.from_row(low), a.dq + q0 * a.dq_row, a.dq_row,
-            false);
+    float *const dq = a.dq + a.column, *const dk = a.dk + a.column, *const dv = a.dv + a.column;
+    product(rows, a.columns, keys - low, ds + low, padded, 1, k.from_row(low), dq + q0 * a.dq_row, a.dq_row,
+            false, sums);
     // Keys seen for the first time are written; those an earlier block or head has seen are added to.
     const int64_t before = a.accumulate ? keys : a.causal ? q0 : q0 > 0 ? keys : 0, fresh = keys - before;
     float* const block_panels = panels + 2 * across;
-    const Panels q = row_panels(a.q + q0 * a.q_row, a.q_row, rows, a.width, copies, block_panels);
-    const Panels dout =
-        row_panels(a.dout + q0 * a.out_row, a.out_row, rows, a.width, copies, block_panels + within);
-    product(before - low, a.width, rows, ds + low, 1, padded, q, a.dk + low * a.dk_row, a.dk_row, true);
-    product(before - low, a.width, rows, p + low, 1, padded, dout, a.dv + low * a.dv_row, a.dv_row, true);
-    product(fresh, a.width, rows, ds + before, 1, padded, q, a.dk + before * a.dk_row, a.dk_row, false);
-    product(fresh, a.width, rows, p + before, 1, padded, dout, a.dv + before * a.dv_row, a.dv_row, false);
+    const Panels q =
+        row_panels(a.q + q0 * a.q_row + a.column, a.q_row, rows, a.columns, copies, block_panels);
+    const Panels dout = row_panels(a.dout + q0 * a.out_row + a.column, a.out_row, rows, a.columns, copies,
+                                   block_panels + within);
+    const auto add_up = [&](int64_t key, int64_t count, bool adds) {
+      const Diagonal seen{a.causal ? Diagonal::depth_from : Diagonal::none, q0 - key};
+      product(count, a.columns, rows, ds + key, 1, padded, q, dk + key * a.dk_row, a.dk_row, adds, seen);
+      product(count, a.columns, rows, p + key, 1, padded, dout, dv + key * a.dv_row, a.dv_row, adds, seen);
+    };
+    add_up(low, before - low, true);
+    add_up(before, fresh, false);
   }
 }
 

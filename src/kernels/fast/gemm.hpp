@@ -322,6 +322,19 @@ void gemm_as(const Gemm& g, float* scratch) {
   const bool packs_a = unit_row && g.n > 4 * NR && g.k > 128;
   const int64_t blocks = (g.k + KC - 1) / KC;
   const int64_t block = (g.k + blocks - 1) / blocks;
+  // Every block of depth adds to all of C. Where that is more than a cache holds, C is made some columns at a time.
+  if (blocks > 1 && !packs_a && g.n > NC && g.m * g.n > (1 << 20)) {
+    for (int64_t j = 0; j < g.n; j += NC) {
+      Gemm part = g;
+      part.n = g.n - j < NC ? g.n - j : NC;
+      part.b = static_cast<const Element*>(g.b) + j * g.b_col;
+      part.c += j;
+      if (g.bias) part.bias += j;
+      if (g.addend) part.addend += j;
+      gemm_as<Element>(part, scratch);
+    }
+    return;
+  }
   for (int64_t k0 = 0; k0 < g.k; k0 += block) {
     const int64_t depth = g.k - k0 < block ? g.k - k0 : block;
     const bool first = k0 == 0, last = k0 + depth == g.k;

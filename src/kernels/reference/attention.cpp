@@ -32,7 +32,7 @@ double mask(const AttentionDropout& d, int64_t index) {
 
 void attention(const Attention& a, float*) {
   std::vector<double> p;
-  for (int64_t t = 0; t < a.length; ++t) {
+  for (int64_t t = a.first; t < a.end; ++t) {
     const int64_t first = first_key(a.positions, t), keys = a.causal ? t + 1 : a.length;
     a.lse[t] = static_cast<float>(
         probabilities(a.q + t * a.q_row, a.k + first * a.k_row, a.k_row, a.width, keys - first, p));
@@ -72,7 +72,7 @@ void attention_backward(const AttentionBackward& a, float*) {
     }
   }
   for (int64_t t = 0; t < a.length; ++t)
-    for (int64_t i = 0; i < a.width; ++i) {
+    for (int64_t i = a.column; i < a.column + a.columns; ++i) {
       const auto from = static_cast<size_t>(t * a.width + i);
       float &to_k = a.dk[t * a.dk_row + i], &to_v = a.dv[t * a.dv_row + i];
       a.dq[t * a.dq_row + i] = static_cast<float>(dq[from]);
