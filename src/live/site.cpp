@@ -262,6 +262,9 @@ void serve_followed(const Listening& listening, const std::string& token, int co
 
 void serve_record(const Listening& listening, const std::string& token, const std::filesystem::path& record,
                   int stop) {
+  // A run file is empty until its tables are there, all at once: a run that begins just now is waited for.
+  for (int looks = 0; looks < 100 && std::filesystem::file_size(record) == 0; ++looks)
+    platform::sleep_seconds(0.05);
   RunReader check(record);  // refused before anything is served
   Site site(listening, token);
   site.follow(record);

@@ -10,8 +10,8 @@ LIMIT = 800_000_000
 STEPS = 40
 NEIGHBOUR = 230_000_000
 
-# What docs/python.md shows, with a model whose activations are large beside its weights. After ten steps a neighbour in
-# the same group takes memory, slowly enough that a step lies between the lines of the guard.
+# What docs/python.md shows, with a model whose activations are large beside its weights. From the tenth step on a
+# neighbour in the same group takes memory with every step: steps lie between the lines of the guard on a slow machine too.
 SCRIPT = f"""
 import ctypes, json, subprocess, sys
 import torch
@@ -49,8 +49,11 @@ neighbour = None
 losses, micro = [], []
 for step in plimsoll.steps(range({STEPS})):
     if step == 10 and sys.argv[1] == "squeezed":
-        neighbour = subprocess.Popen([sys.executable, "-S", "-c", "import time\\nkept=[]\\n"
-            "for _ in range(100): kept.append(bytearray(b'x')*{NEIGHBOUR // 100}); time.sleep(0.06)\\ntime.sleep(1000)"])
+        neighbour = subprocess.Popen([sys.executable, "-S", "-c", "import sys\\nkept=[]\\n"
+            "for line in sys.stdin: kept.append(bytearray(b'x')*{NEIGHBOUR // 20})"], stdin=subprocess.PIPE)
+    if neighbour and step < 30:
+        neighbour.stdin.write(b"more\\n")
+        neighbour.stdin.flush()
     inputs = torch.randn(batch, 128, generator=torch.Generator().manual_seed(step))
     with torch.no_grad():
         targets = teacher(inputs)

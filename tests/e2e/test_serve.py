@@ -123,6 +123,20 @@ def test_a_finished_run(folder):
     assert run(folder, "serve", "text.db", expect=2).err.count("\n") == 1
 
 
+def test_a_run_that_begins_just_now_is_waited_for(folder):
+    run(folder, "train", "--tiny", 20, "--out", "before")
+    (folder / "begins").mkdir()
+    (folder / "begins" / "run.db").touch()  # empty until its tables are there
+    served = Running(folder, "serve", "begins")
+    until(lambda: "http://" in served.text(0) + served.text(1))
+    time.sleep(0.3)
+    os.replace(folder / "before" / "run.db", folder / "begins" / "run.db")
+    port = int(re.search(r"http://[^ ]*:(\d+)/", served.text(0) + served.text(1)).group(1))
+    until(lambda: server_of(port) and urllib.request.urlopen(f"{ENTRY}{port}/metrics", timeout=30).status == 200)
+    served.send(signal.SIGINT)
+    served.wait()
+
+
 def test_a_run_that_goes_on_elsewhere_is_followed(folder):
     training = Running(folder, "train", "--small", 200_000, "--out", "run")
     until(lambda: (folder / "run" / "run.db").exists())
