@@ -50,10 +50,12 @@ losses, micro = [], []
 for step in plimsoll.steps(range({STEPS})):
     if step == 10 and sys.argv[1] == "squeezed":
         neighbour = subprocess.Popen([sys.executable, "-S", "-c", "import sys\\nkept=[]\\n"
-            "for line in sys.stdin: kept.append(bytearray(b'x')*{NEIGHBOUR // 20})"], stdin=subprocess.PIPE)
+            "for line in sys.stdin: kept.append(bytearray(b'x')*{NEIGHBOUR // 20}); print(flush=True)"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     if neighbour and step < 30:
         neighbour.stdin.write(b"more\\n")
         neighbour.stdin.flush()
+        neighbour.stdout.readline()
     inputs = torch.randn(batch, 128, generator=torch.Generator().manual_seed(step))
     with torch.no_grad():
         targets = teacher(inputs)
