@@ -1,4 +1,5 @@
-// Self-attention of queries, keys and values that are three values, or columns of one. T x T is never stored. Several heads of queries may share one of keys and values (grouped-query attention).
+// Self-attention of queries, keys and values that are three values, or columns of one. T x T is never stored. Several heads
+// of queries may share one of keys and values (grouped-query attention).
 #include "base/random.hpp"
 #include "graph/differentiate.hpp"
 #include "graph/ops.hpp"
