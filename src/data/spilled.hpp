@@ -46,7 +46,7 @@ class Spilled {
       out = out.subspan(count);
       first += count;
     }
-    std::copy_n(recent_.begin() + ptrdiff_t(first - in_file_), out.size(), out.begin());
+    if (!out.empty()) std::copy_n(recent_.begin() + ptrdiff_t(first - in_file_), out.size(), out.begin());
   }
 
  private:

@@ -33,15 +33,15 @@ double parse_with(std::string_view text, std::span<const Unit> units, std::strin
   fail_input("{} {}: write it like {}", option, text, example);
 }
 
-// Messages that wait for each other: agreeing, one gradient, the loss, and a turn for each other rank to hand partial sums
-// and parameters around.
+// Messages that wait for each other: agreeing, one gradient, the loss, and a turn for each other rank to hand
+// partial sums and parameters around.
 int messages_in_a_row(int ranks) {
   const int depth = std::bit_width(static_cast<unsigned>(ranks - 1));
   return 2 * depth + 1 + 1 + depth + 2 * (ranks - 1);
 }
 
-// Bytes a second that a neighbour's message takes to be copied, measured in some milliseconds: as ranks of one machine do it, from
-// more memory than caches hold, to a place that they do.
+// Bytes a second that a neighbour's message takes to be copied, measured in some milliseconds: as ranks of
+// one machine do it, from more memory than caches hold, to a place that they do.
 double copied_in_memory() {
   constexpr size_t all = 32 << 20, message = 512 << 10;
   const std::vector<std::byte> from(all, std::byte(1));

@@ -24,14 +24,15 @@ struct Speed {
   double exact;     // of those of f32, which attention is made of
   double others;    // "work" a second of other nodes
 };
-// Assumed of every processor, estimated and not measured: bytes a second that one thread moves between memory and the processor, what stays in the caches
-// between two nodes, and the seconds a node costs that are not its work: being called, being handed to other threads.
+// Assumed of every processor, estimated and not measured: bytes a second that one thread moves between memory
+// and the processor, what stays in the caches between two nodes, and the seconds a node costs that are not
+// its work: being called, being handed to other threads.
 constexpr double memory_speed = 1.2e10;
 constexpr double cached_bytes = 4 << 20;
 constexpr double call = 1e-7, handing_over = 2.5e-6;
 
-// Measured on an AMD EPYC with AVX-512, one core, products of 128 x 128 by 128 x 256 and GELU of as many numbers. Only
-// the relation of the two columns matters for choosing; see slowness() for the rest.
+// Measured on an AMD EPYC with AVX-512, one core, products of 128 x 128 by 128 x 256 and GELU of as many
+// numbers. Only the relation of the two columns matters for choosing; see slowness() for the rest.
 constexpr Speed speeds[] = {
     {"avx512", 1.12e11, 1.12e11, 6.5e10},    {"avx2", 1.04e11, 1.04e11, 4.5e10},
     {"baseline", 3.67e10, 3.67e10, 1.48e10}, {"reference", 2.5e9, 2.5e9, 8.5e9},
@@ -45,8 +46,9 @@ const Speed& table_speed(const std::string& isa, const std::string& precision) {
   return speeds[2];
 }
 
-// A product such as the model has most of, by every thread at once: together they share caches, the memory's bandwidth and
-// the processor's clock. What one thread does alone, with operands in its own cache, no step ever reaches.
+// A product such as the model has most of, by every thread at once: together they share caches, the memory's
+// bandwidth and the processor's clock. What one thread does alone, with operands in its own cache, no step
+// ever reaches.
 class Calibration {
  public:
   Calibration(const Settings& settings, int threads)
@@ -60,8 +62,8 @@ class Calibration {
         floats_(static_cast<size_t>(m_ * k_ + n_ * k_ + m_ * n_) + kernels::gemm_scratch_floats + 64),
         memory_(size_t(threads) * floats_ * sizeof(float), Mapping::Pages::huge) {}
 
-  // Seconds of a thread's product over those expected: the processor's, so that what else runs hardly counts, and the best
-  // of a few times.
+  // Seconds of a thread's product over those expected: the processor's, so that what else runs hardly counts,
+  // and the best of a few times.
   double measure(double expected_rate) {
     Pool pool(threads_);
     std::vector<double> best(static_cast<size_t>(threads_), 1e9);

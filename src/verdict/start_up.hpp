@@ -1,5 +1,6 @@
-// When a program began what it was started for, by the pages of its code: they grow while libraries are loaded, and once more when the
-// code of its loop is used for the first time. What memory does until then is start-up and no growth.
+// When a program began what it was started for, by the pages of its code: they grow while libraries are
+// loaded, and once more when the code of its loop is used for the first time. What memory does until then is
+// start-up and no growth.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -27,15 +28,16 @@ class StartUp {
     }
     level_ = low;
   }
-  // Seconds, on the clock of the samples; `otherwise` where nothing was loaded. Pages that grow on and on are those of a file that is
-  // read, so the time looked for is well before `now`.
+  // Seconds, on the clock of the samples; `otherwise` where nothing was loaded. Pages that grow on and on are
+  // those of a file that is read, so the time looked for is well before `now`.
   double over(double now, double otherwise) const {
     for (size_t i = times_.size(); i-- > 0;)
       if (times_[i] - otherwise <= latest_share * (now - otherwise)) return times_[i];
     return otherwise;
   }
-  // The same while the program runs: the latest time also counts once nothing more was loaded for much longer than usual. Later code (a
-  // first validation) then moves it again, which only delays a call; a run that is over is not cut short by it.
+  // The same while the program runs: the latest time also counts once nothing more was loaded for much longer
+  // than usual. Later code (a first validation) then moves it again, which only delays a call; a run that is
+  // over is not cut short by it.
   double seems_over(double now, double otherwise) const {
     return !times_.empty() && now - times_.back() >= long_after(times_.back() - otherwise)
                ? times_.back()
@@ -43,7 +45,8 @@ class StartUp {
   }
 
  private:
-  // A quarter of the time it took so far, and three times the median of the latest gaps between times at which something was loaded.
+  // A quarter of the time it took so far, and three times the median of the latest gaps between times at
+  // which something was loaded.
   double long_after(double took) const {
     const double least = std::max(least_quiet, quiet_share * took);
     if (times_.size() <= recent) return least;

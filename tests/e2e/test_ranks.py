@@ -31,7 +31,9 @@ RANK = {"openmpi": b"OMPI_COMM_WORLD_RANK", "mpich": b"PMI_RANK"}
 
 
 def environment():
-    return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    # For the address sanitizer: MPI libraries leak what they keep until the end.
+    return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                         "ASAN_OPTIONS": "detect_leaks=0:intercept_tls_get_addr=0"}
 
 
 def command(mpi, ranks, program, arguments):

@@ -244,8 +244,9 @@ TEST(Collector, ProgramsThatAllocateLittleAreSampledMoreFinely) {
   ASSERT_FALSE(collector.processes().empty());
   const Header& slow = collector.processes().back()->reader->header();
   EXPECT_EQ(slow.rate, 512u << 10);
-  // 12 MB in blocks of 200 kB are 19 samples at that rate and 57 at the finest; an interpreter adds some of its own.
-  EXPECT_GT(slow.samples, 60u);
+  // 12 MB in blocks of 200 kB are 19 samples at that rate and 57 at the finest, each more or less by chance; an
+  // interpreter adds some of its own.
+  EXPECT_GT(slow.samples, 40u);
 
   // Half a gigabyte at once is 900 samples at that rate, 7,000 at the finest.
   Collector other({}, 512 << 10);

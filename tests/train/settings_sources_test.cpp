@@ -151,8 +151,10 @@ TEST_F(Sources, MistakesInTheFileAreNamedWithTheirLine) {
   refused_with("is not a size");
   file("layers = [1");
   refused_with("run.toml line 1: ");
-  file("\xff\xfe = 1");
-  refused_with("run.toml line 1: ");
+  for (const char* key : {"\xff\xfe", "\xc3\xa9", "\xe2\xbc\x80"}) {  // no UTF-8; letters outside ASCII
+    file(std::string(key) + " = 1");
+    refused_with("run.toml line 1: ");
+  }
 }
 
 TEST_F(Sources, AFileThatCannotBeReadIsRefused) {

@@ -20,10 +20,14 @@ TEST(ShrinkRequest, SaysWhatCameOfIt) {
   request.ask(1, shrink(800'000'000), 1, false);
   EXPECT_EQ(effect(log), "") << "open until somebody answers";
   request.answered(3, 200'000'000);
-  EXPECT_EQ(effect(log), "200 MB released after 2.0s");
-  request.answered(4, 1);
+  EXPECT_EQ(effect(log), "") << "the next reading says what use did";
+  request.answered(3.5, 1);
+  request.advance(4, shrink(790'000'000));
+  const char* said = "the program reports 200 MB released after 2.0s; use went from 800 MB to 790 MB";
+  EXPECT_EQ(effect(log), said);
+  request.answered(5, 1);
   request.advance(100, shrink(1));
-  EXPECT_EQ(effect(log), "200 MB released after 2.0s") << "one answer closes it";
+  EXPECT_EQ(effect(log), said) << "one answer closes it";
 }
 
 TEST(ShrinkRequest, PatienceEnds) {
