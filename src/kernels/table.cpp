@@ -1,5 +1,9 @@
 #include "kernels/table.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <array>
 
 #include "base/error.hpp"
@@ -18,6 +22,14 @@ extern const Table table;
 }
 #endif
 
+#if defined(__x86_64__)
+// Clang's __builtin_cpu_supports does not know it before version 15.
+static bool has_f16c() {
+  unsigned a, b, c = 0, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 std::span<const Table* const> available() {
   static const auto found = [] {
     struct {
@@ -29,7 +41,7 @@ std::span<const Table* const> available() {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
       list.tables[list.count++] = &avx512::table;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
       list.tables[list.count++] = &avx2::table;
 #endif
     list.tables[list.count++] = &baseline::table;

@@ -94,12 +94,12 @@ void BottomRows::flush() {
 // Takes `rows` rows at the bottom: what stands there moves up, and from now on only what is above them scrolls.
 void BottomRows::lay_out(platform::TtySize size, int rows) {
   if (rows_) {
-    add("\0337\x1b[r");
+    add_text("\0337\x1b[r");
     for (int row = size_.rows - rows_ + 1; row <= size_.rows && row <= size.rows; ++row)
       add("\x1b[%d;1H\x1b[2K", row);
-    add("\0338");
+    add_text("\0338");
   }
-  for (int i = 0; i < rows; ++i) add("\033D");  // down a line, whatever column it is in
+  for (int i = 0; i < rows; ++i) add_text("\033D");  // down a line, whatever column it is in
   if (rows) add("\x1b[%dA\0337\x1b[1;%dr\0338", rows, size.rows - rows);
   size_ = size;
   rows_ = rows;
@@ -113,22 +113,22 @@ void BottomRows::draw(std::string_view lines) {
   // It grows as needed and shrinks only with the terminal: a view that jumps is hard to read.
   if (resized || wanted > rows_) lay_out(size, size.rows < 4 || size.columns < 8 ? 0 : wanted);
   if (!rows_) return flush();
-  add("\0337\x1b[?25l");
+  add_text("\0337\x1b[?25l");
   for (int row = 0; row < rows_; ++row) {
     const size_t end = std::min(lines.find('\n'), lines.size());
     add("\x1b[%d;1H\x1b[2K", size.rows - rows_ + 1 + row);
     add_text(clip(lines.substr(0, end), size.columns - 1));
-    add("\x1b[0m");
+    add_text("\x1b[0m");
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
-  add("\0338\x1b[?25h");
+  add_text("\0338\x1b[?25h");
   flush();
 }
 
 void BottomRows::close() {
   if (!rows_) return;
   lay_out(platform::tty_size(file_), 0);
-  add("\x1b[?25h");
+  add_text("\x1b[?25h");
   flush();
   size_ = {};
 }

@@ -89,7 +89,7 @@ void PretrainedWeights::open(const fs::path& folder) {
     for (const auto& [tensor, name] : index.file_of) {
       const auto at = size_t(std::find(index.files.begin(), index.files.end(), name) - index.files.begin());
       if (std::none_of(parts_[at].begin(), parts_[at].end(),
-                       [&](const Part& part) { return part.entry.name == tensor; }))
+                       [&wanted = tensor](const Part& part) { return part.entry.name == wanted; }))
         fail_input("{}: tensor '{}' is missing, which {} lists there", files_[at].string(), shown(tensor),
                    index_name);
     }

@@ -25,7 +25,10 @@ class Reduction {
 
   // Where a gradient is, as the first of the own leaves holds it, and where messages are received.
   void place(size_t parameter, const Operand& gradient) { gradients_[parameter] = gradient; }
-  void place_buffer(float* buffer, const kernels::Table* kernels) { buffer_ = buffer, kernels_ = kernels; }
+  // While the courier works it reads both; every node of a step has the same.
+  void place_buffer(float* buffer, const kernels::Table* kernels) {
+    if (!courier_.working()) buffer_ = buffer, kernels_ = kernels;
+  }
   // Every gradient that is placed is complete: adds up all of them, and returns when that is done.
   void run();
   // The same beside the backward pass. reach(n): the first n gradients are placed and complete, in the order of the exchange;

@@ -106,8 +106,10 @@ RankPrediction predict_one(const Settings& settings, int vocab, const Network& n
   const List& list = run.program.graph->lists()[size_t(run.program.train)];
   const LeafRange leaves = list.leaves();
   uint64_t own_trees = 0, all_trees = 0, parameters = 0;
-  for (int r = 0; r < ranks; ++r)
-    largest_within(leaves_of(r, ranks, leaves.all), [&](int, int) { ++all_trees, own_trees += r == rank; });
+  for (int r = 0; r < ranks; ++r) {
+    const bool own = r == rank;
+    largest_within(leaves_of(r, ranks, leaves.all), [&](int, int) { ++all_trees, own_trees += own; });
+  }
   for (const ranks::Shard& shard : run.program.shards) parameters += uint64_t(ranks::elements_of(shard));
   const auto own = uint64_t(ranks::elements_of(run.program.shards[size_t(rank)]));
   RankPrediction out{.rank = rank, .plan_bytes = way.plan_bytes, .compute_seconds = way.seconds};

@@ -4,7 +4,7 @@ import random
 
 from harness import *
 
-STOPS = 100 if LONG else 8
+STOPS = 100 if LONG else 2 if SANITIZED else 8
 TOTAL = 1_000_000  # kB
 random.seed(11)
 

@@ -31,9 +31,9 @@ RANK = {"openmpi": b"OMPI_COMM_WORLD_RANK", "mpich": b"PMI_RANK"}
 
 
 def environment():
-    # For the address sanitizer: MPI libraries leak what they keep until the end.
+    # For sanitizers: MPI libraries leak what they keep until the end, and take their own locks in more than one order.
     return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                         "ASAN_OPTIONS": "detect_leaks=0:intercept_tls_get_addr=0"}
+                         "ASAN_OPTIONS": "detect_leaks=0:intercept_tls_get_addr=0", "TSAN_OPTIONS": "detect_deadlocks=0"}
 
 
 def command(mpi, ranks, program, arguments):

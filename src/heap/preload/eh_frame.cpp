@@ -2,6 +2,8 @@
 // walk on is kept: where the caller's stack begins and where its base pointer was saved.
 #include <dlfcn.h>
 
+#include <optional>
+
 #include "heap/preload/python.hpp"
 #include "heap/preload/unwind.hpp"
 
@@ -148,143 +150,185 @@ bool base_expression(Bytes in, int64_t& offset, bool& through_memory) {
   return in.empty() || (in.take<uint8_t>() == 0x06 && in.empty());
 }
 
-void define(State& state, int64_t registr, int64_t offset) {
-  state.cfa_register = int(registr);
-  state.cfa_offset = offset;
-  state.cfa_through_memory = false;
+// Instructions of call frame programs, as DWARF numbers them. The first three carry an operand in their low bits.
+enum Instruction : uint8_t {
+  advance = 0x40,
+  offset = 0x80,
+  restore = 0xc0,
+  nothing = 0x00,
+  advance_1 = 0x02,
+  advance_2 = 0x03,
+  advance_4 = 0x04,
+  offset_extended = 0x05,
+  restore_extended = 0x06,
+  undefined = 0x07,
+  same_value = 0x08,
+  in_register = 0x09,
+  remember_state = 0x0a,
+  restore_state = 0x0b,
+  define_cfa = 0x0c,
+  define_cfa_register = 0x0d,
+  define_cfa_offset = 0x0e,
+  define_cfa_expression = 0x0f,
+  expression = 0x10,
+  offset_signed = 0x11,
+  define_cfa_signed = 0x12,
+  define_cfa_offset_signed = 0x13,
+  value_expression = 0x16,
+  arguments_size = 0x2e,
+};
+constexpr uint8_t high_bits = 0xc0, low_bits = 0x3f;
+
+bool names_register(uint8_t kind) {
+  constexpr Instruction kinds[] = {offset,        restore,         offset_extended, restore_extended,
+                                   undefined,     same_value,      in_register,     expression,
+                                   offset_signed, value_expression};
+  for (const Instruction each : kinds)
+    if (kind == each) return true;
+  return false;
 }
 
-void save(State& state, uint64_t registr, Rule::Base base, int64_t offset) {
-  if (registr != base_register) return;
-  state.base = base;
-  state.base_offset = offset;
-}
+class CallFrame {
+ public:
+  CallFrame(const Common& common, const State& initial)
+      : state(initial), common_(common), initial_(initial) {}
 
-// Runs the instructions up to the address; false for one that is not known.
-bool execute(Bytes in, const Common& common, uintptr_t location, uintptr_t address, State& state,
-             const State& initial) {
-  State remembered[8];
-  int depth = 0;
-  while (!in.empty()) {
-    const uint8_t code = in.take<uint8_t>();
-    const uint8_t low = code & 0x3f;
-    uint64_t advance = 0;
-    switch (code & 0xc0) {
-      case 0x40:
-        advance = low;
-        break;
-      case 0x80:
-        save(state, low, Rule::below_cfa, int64_t(in.unsigned_leb()) * common.data_factor);
-        continue;
-      case 0xc0:
-        save(state, low, initial.base, initial.base_offset);
-        continue;
-      default:
-        switch (code) {
-          case 0x00:
-            continue;
-          case 0x01:
-            return false;
-          case 0x02:
-            advance = in.take<uint8_t>();
-            break;
-          case 0x03:
-            advance = in.take<uint16_t>();
-            break;
-          case 0x04:
-            advance = in.take<uint32_t>();
-            break;
-          case 0x05: {
-            const uint64_t registr = in.unsigned_leb();
-            save(state, registr, Rule::below_cfa, int64_t(in.unsigned_leb()) * common.data_factor);
-            continue;
-          }
-          case 0x06:
-            save(state, in.unsigned_leb(), initial.base, initial.base_offset);
-            continue;
-          case 0x07: {
-            const uint64_t registr = in.unsigned_leb();
-            if (registr == return_register) state.outermost = true;
-            if (registr == base_register) state.lost_base = true;
-            continue;
-          }
-          case 0x08:
-            save(state, in.unsigned_leb(), Rule::same, 0);
-            continue;
-          case 0x09: {
-            const uint64_t registr = in.unsigned_leb();
-            in.unsigned_leb();
-            if (registr == base_register) state.lost_base = true;
-            continue;
-          }
-          case 0x0a:
-            if (depth == 8) return false;
-            remembered[depth++] = state;
-            continue;
-          case 0x0b:
-            if (depth == 0) return false;
-            state = remembered[--depth];
-            continue;
-          case 0x0c: {
-            const uint64_t registr = in.unsigned_leb();
-            define(state, int64_t(registr), int64_t(in.unsigned_leb()));
-            continue;
-          }
-          case 0x0d:
-            define(state, int64_t(in.unsigned_leb()), state.cfa_offset);
-            continue;
-          case 0x0e:
-            state.cfa_offset = int64_t(in.unsigned_leb());
-            continue;
-          case 0x0f: {
-            const uint64_t length = in.unsigned_leb();
-            Bytes expression{in.at, in.at};
-            in.skip(length);
-            expression.end = in.at;
-            state.cfa_register =
-                base_expression(expression, state.cfa_offset, state.cfa_through_memory) ? base_register : -1;
-            continue;
-          }
-          case 0x10:
-          case 0x16: {
-            const uint64_t registr = in.unsigned_leb(), length = in.unsigned_leb();
-            Bytes expression{in.at, in.at};
-            in.skip(length);
-            expression.end = in.at;
-            if (registr != base_register) continue;
-            int64_t offset = 0;
-            bool through_memory = false;
-            if (code == 0x16 || !base_expression(expression, offset, through_memory) || through_memory)
-              state.lost_base = true;
-            else
-              save(state, registr, Rule::at_offset_of_base, offset);
-            continue;
-          }
-          case 0x11: {
-            const uint64_t registr = in.unsigned_leb();
-            save(state, registr, Rule::below_cfa, in.signed_leb() * common.data_factor);
-            continue;
-          }
-          case 0x12: {
-            const uint64_t registr = in.unsigned_leb();
-            define(state, int64_t(registr), in.signed_leb() * common.data_factor);
-            continue;
-          }
-          case 0x13:
-            state.cfa_offset = in.signed_leb() * common.data_factor;
-            continue;
-          case 0x2e:
-            in.unsigned_leb();
-            continue;
-          default:
-            return false;
-        }
+  // Runs the instructions up to the address; false for one that is not known.
+  bool run(Bytes program, uintptr_t location, uintptr_t address) {
+    in_ = program;
+    while (!in_.empty()) {
+      const uint8_t code = in_.take<uint8_t>();
+      if (const auto units = advanced_by(code)) {
+        location += *units * common_.code_factor;
+        if (location > address) return true;
+      } else if (!is_register_rule(code) && !is_cfa_rule(code) && !is_other(code)) {
+        return false;
+      }
     }
-    location += advance * common.code_factor;
-    if (location > address) return true;
+    return true;
   }
-  return true;
-}
+
+  State state;
+
+ private:
+  std::optional<uint64_t> advanced_by(uint8_t code) {
+    if ((code & high_bits) == advance) return code & low_bits;
+    if (code == advance_1) return in_.take<uint8_t>();
+    if (code == advance_2) return in_.take<uint16_t>();
+    if (code == advance_4) return in_.take<uint32_t>();
+    return std::nullopt;
+  }
+
+  // Where a register of the caller was saved. The base pointer's is of interest; all operands have to be read.
+  bool is_register_rule(uint8_t code) {
+    const uint8_t kind = code & high_bits ? code & high_bits : code;
+    if (!names_register(kind)) return false;
+    const uint64_t saved = code & high_bits ? code & low_bits : in_.unsigned_leb();
+    switch (kind) {
+      case offset:
+      case offset_extended:
+        save(saved, Rule::below_cfa, int64_t(in_.unsigned_leb()) * common_.data_factor);
+        break;
+      case offset_signed:
+        save(saved, Rule::below_cfa, in_.signed_leb() * common_.data_factor);
+        break;
+      case restore:
+      case restore_extended:
+        save(saved, initial_.base, initial_.base_offset);
+        break;
+      case same_value:
+        save(saved, Rule::same, 0);
+        break;
+      case undefined:
+        state.outermost = state.outermost || saved == return_register;
+        lose(saved);
+        break;
+      case in_register:
+        in_.unsigned_leb();
+        lose(saved);
+        break;
+      case value_expression:
+        take_block();
+        lose(saved);
+        break;
+      case expression: {
+        int64_t from_base = 0;
+        bool through_memory = false;
+        if (base_expression(take_block(), from_base, through_memory) && !through_memory)
+          save(saved, Rule::at_offset_of_base, from_base);
+        else
+          lose(saved);
+      }
+    }
+    return true;
+  }
+
+  // Where the caller's stack begins.
+  bool is_cfa_rule(uint8_t code) {
+    switch (code) {
+      case define_cfa:
+        define(in_.unsigned_leb());
+        state.cfa_offset = int64_t(in_.unsigned_leb());
+        return true;
+      case define_cfa_signed:
+        define(in_.unsigned_leb());
+        state.cfa_offset = in_.signed_leb() * common_.data_factor;
+        return true;
+      case define_cfa_register:
+        define(in_.unsigned_leb());
+        return true;
+      case define_cfa_offset:
+        state.cfa_offset = int64_t(in_.unsigned_leb());
+        return true;
+      case define_cfa_offset_signed:
+        state.cfa_offset = in_.signed_leb() * common_.data_factor;
+        return true;
+      case define_cfa_expression:
+        state.cfa_register =
+            base_expression(take_block(), state.cfa_offset, state.cfa_through_memory) ? base_register : -1;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool is_other(uint8_t code) {
+    if (code == remember_state && depth_ < most_remembered) {
+      remembered_[depth_++] = state;
+      return true;
+    }
+    if (code == restore_state && depth_ > 0) {
+      state = remembered_[--depth_];
+      return true;
+    }
+    if (code == arguments_size) in_.unsigned_leb();
+    return code == arguments_size || code == nothing;
+  }
+
+  Bytes take_block() {
+    const uint64_t length = in_.unsigned_leb();
+    const uint8_t* begin = in_.at;
+    in_.skip(length);
+    return {begin, in_.at};
+  }
+  void define(uint64_t number) {
+    state.cfa_register = int(number);
+    state.cfa_through_memory = false;
+  }
+  void save(uint64_t number, Rule::Base base, int64_t from) {
+    if (number != base_register) return;
+    state.base = base;
+    state.base_offset = from;
+  }
+  void lose(uint64_t number) { state.lost_base = state.lost_base || number == base_register; }
+
+  static constexpr int most_remembered = 8;
+  const Common& common_;
+  const State& initial_;
+  Bytes in_{nullptr, nullptr};
+  State remembered_[most_remembered];
+  int depth_ = 0;
+};
 
 constexpr Rule the_end = {Rule::none, Rule::same, false, 0, 0};
 
@@ -307,11 +351,12 @@ Rule find_rule(uintptr_t address) {
   if (address < begin || address - begin >= size) return the_end;
   if (common.augmented) in.skip(in.unsigned_leb());
 
-  State initial;
-  if (!execute(common.program, common, begin, UINTPTR_MAX, initial, State{})) return the_end;
-  State state = initial;
-  if (!execute(in, common, begin, address, state, initial) || state.outermost || state.lost_base)
-    return the_end;
+  const State fresh;
+  CallFrame every(common, fresh);
+  if (!every.run(common.program, begin, UINTPTR_MAX)) return the_end;
+  CallFrame frame(common, every.state);
+  const State& state = frame.state;
+  if (!frame.run(in, begin, address) || state.outermost || state.lost_base) return the_end;
   Rule rule = the_end;
   rule.python = begin == python_loop();
   constexpr int64_t most = 1 << 22;
