@@ -200,7 +200,7 @@ size_t count_of(const std::string& text, const std::string& part) {
 void expect_harmless(const std::string& text) {
   const RunData data = hostile(text);
   const std::string json = run_json(data);
-  ASSERT_NO_THROW(static_cast<void>(Json::parse(json)));
+  ASSERT_TRUE(Json::accept(json));
   ASSERT_EQ(json.find_first_of("<>&"), json.npos);
   const auto control = [](const std::string& out) {
     return std::any_of(out.begin(), out.end(),
