@@ -87,7 +87,8 @@ bool host_is_ours(std::string_view host, const Endpoint& endpoint, std::string_v
   std::string_view name = host;
   if (host.starts_with('[')) {
     const size_t close = host.find(']');
-    if (close == host.npos) return false;
+    // Nothing but a port follows.
+    if (close == host.npos || (close + 1 < host.size() && host[close + 1] != ':')) return false;
     name = host.substr(1, close - 1);
   } else if (const size_t colon = host.rfind(':'); colon != host.npos) {
     name = host.substr(0, colon);

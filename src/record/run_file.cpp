@@ -105,6 +105,11 @@ void RunFile::check(int result) const {
   if ((result & 0xff) == SQLITE_INTERRUPT) refuse_work();
   if ((result & 0xff) == SQLITE_CORRUPT || (result & 0xff) == SQLITE_NOTADB)
     fail_input("[record] {} is damaged: {}", path_, sqlite3_errmsg(get()));
+  // The values of a sound record are small.
+  if ((result & 0xff) == SQLITE_NOMEM || (result & 0xff) == SQLITE_TOOBIG)
+    fail_input(
+        "[record] {} cannot be read: a value in it needs more memory than there is; it seems to be damaged",
+        path_);
   fail("[record] cannot read {}: {}", path_, sqlite3_errmsg(get()));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // A record may be anybody's.
 constexpr size_t most_parts = 32;
-constexpr int64_t most_bytes = int64_t{1} << 50;
+constexpr int64_t most_role_bytes = int64_t{1} << 50;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::vector<MemoryPart> memory_parts(const RunData& data) {
   std::vector<MemoryPart> parts;
   if (data.plan_roles.size() > most_parts) return {};
   for (const auto& role : data.plan_roles) {
-    if (role.bytes < 0 || role.bytes > most_bytes) return {};
+    if (role.bytes < 0 || role.bytes > most_role_bytes) return {};
     if (role.role == "total") {
       total = role.bytes;
       continue;

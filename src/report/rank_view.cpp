@@ -13,7 +13,7 @@ namespace plimsoll::report {
 namespace {
 
 // More ranks than any machine has; a record may be anybody's.
-constexpr int64_t most_ranks = 1'000'000;
+constexpr int64_t largest_rank_count = 1'000'000;
 constexpr double waits_noticeably = 0.05;  // of a step
 
 double highest(double a, double b) { return std::isnan(a) || b > a ? b : a; }
@@ -97,7 +97,7 @@ RankView view_ranks(const RunRows& run, bool judge, double line) {
   std::map<int64_t, Seen> series;
   const double begin = run.session_begin();
   for (const RankSampleRow& sample : run.rank_samples) {
-    if (sample.rank < 0 || sample.rank >= most_ranks) continue;
+    if (sample.rank < 0 || sample.rank >= largest_rank_count) continue;
     RankRow& row = rows[sample.rank];
     row.rank = sample.rank;
     if (sample.rss >= 0) {

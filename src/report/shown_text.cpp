@@ -5,12 +5,12 @@
 namespace plimsoll::report {
 namespace {
 
-constexpr size_t most_bytes = 400, most_frames = 64;
+constexpr size_t shown_bytes = 400, shown_frames = 64;
 
 // At a boundary between characters.
 std::string cut(std::string text) {
-  if (text.size() <= most_bytes) return text;
-  size_t end = most_bytes;
+  if (text.size() <= shown_bytes) return text;
+  size_t end = shown_bytes;
   while (end > 0 && (text[end] & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "…";
 }
@@ -18,7 +18,7 @@ std::string cut(std::string text) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  return cut(escape(mask_arguments({std::string(text)}).front().substr(0, 4 * most_bytes)));
+  return cut(escape(mask_arguments({std::string(text)}).front().substr(0, 4 * shown_bytes)));
 }
 
 std::string shown_value(const std::string& key, const std::string& value) {
@@ -33,7 +33,7 @@ std::string shown_sentence(std::string_view text) {
 
 std::vector<std::string> frames(std::string_view stack) {
   std::vector<std::string> out;
-  while (!stack.empty() && out.size() < most_frames) {
+  while (!stack.empty() && out.size() < shown_frames) {
     const size_t end = std::min(stack.find('\n'), stack.size());
     if (end > 0) out.emplace_back(stack.substr(0, end));
     stack.remove_prefix(std::min(end + 1, stack.size()));

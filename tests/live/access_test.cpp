@@ -43,8 +43,9 @@ TEST(Access, KnowsItsOwnNames) {
     EXPECT_TRUE(host_is_ours(ours, loopback, "box")) << ours;
     EXPECT_TRUE(host_is_ours(ours, open, "box")) << ours;
   }
-  for (const char* foreign : {"", "evil.example", "evil.example:80", "localhost.evil.example",
-                              "127.0.0.1.evil.example", "[::1", ":80", "127.0.0.1@evil.example"}) {
+  for (const char* foreign :
+       {"", "evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "[::1",
+        "[::1]evil.example:80", ":80", "127.0.0.1@evil.example"}) {
     EXPECT_FALSE(host_is_ours(foreign, loopback, "box")) << foreign;
     EXPECT_FALSE(host_is_ours(foreign, open, "box")) << foreign;
   }
