@@ -59,7 +59,7 @@ test: all
 sanitize: deps
 	@bash scripts/install-deps.sh test
 	@for preset in asan tsan; do \
-	  $(CMAKE) --preset $$preset >/dev/null && $(CMAKE) --build build-$$preset -j $(JOBS) && \
+	  $(CMAKE) --preset $$preset -DPLIMSOLL_BY_ROOM=$(BY_ROOM) >/dev/null && $(CMAKE) --build build-$$preset -j $(JOBS) && \
 	  RETRIES=$(RETRIES) bash scripts/run-tests.sh build-$$preset -j $(JOBS) || exit 1; \
 	done
 
@@ -88,7 +88,7 @@ mutants: deps
 # A crash leaves its input in build-fuzz; the corpus folders of the tree are read, never written.
 fuzz:
 	@bash scripts/install-deps.sh fuzz
-	@$(CMAKE) --preset fuzz >/dev/null
+	@$(CMAKE) --preset fuzz -DPLIMSOLL_BY_ROOM=$(BY_ROOM) >/dev/null
 	@targets=$$(basename -s .cpp tests/fuzz/*_fuzz.cpp) && $(CMAKE) --build build-fuzz -j $(JOBS) --target $$targets && \
 	for target in $$targets; do \
 	  found=build-fuzz/found/$$target; seeds=tests/fuzz/corpus/$${target%_fuzz}; mkdir -p $$found; \

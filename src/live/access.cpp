@@ -84,15 +84,15 @@ Listening listen_on(const Endpoint& endpoint) {
 
 bool host_is_ours(std::string_view host, const Endpoint& endpoint, std::string_view machine_name) {
   // The port does not matter: it differs behind a tunnel, and a foreign page cannot lie about its name.
-  std::string_view name = host;
+  std::string_view name = host, port;
   if (host.starts_with('[')) {
     const size_t close = host.find(']');
-    // Nothing but a port follows.
-    if (close == host.npos || (close + 1 < host.size() && host[close + 1] != ':')) return false;
-    name = host.substr(1, close - 1);
+    if (close == host.npos) return false;
+    name = host.substr(1, close - 1), port = host.substr(close + 1);
   } else if (const size_t colon = host.rfind(':'); colon != host.npos) {
-    name = host.substr(0, colon);
+    name = host.substr(0, colon), port = host.substr(colon);
   }
+  if (!port.empty() && (port[0] != ':' || port.find_first_not_of("0123456789", 1) != port.npos)) return false;
   if (name.size() > 255) return false;
   const bool numeric = platform::is_ipv4(name) || platform::is_ipv6(name);
   if (equal_ignoring_case(name, "localhost") || (numeric && platform::is_loopback(name))) return true;

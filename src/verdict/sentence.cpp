@@ -78,6 +78,10 @@ std::string sentence(const Verdict& v, double start) {
                                            : "more time will tell") +
            spikes_clause(v);
   }
+  if (!(v.ruled_out_rate > 0))  // start-up and end were all there was
+    return fmt::format(
+        "Undecided: too little was seen between the program's start-up and its end; {} more would do.",
+        v.needs_seconds >= 0.1 ? "about " + format_duration(v.needs_seconds) : "some 40 samples");
   return fmt::format(
              "Undecided: the floor {} ({} to {}), and growth up to {} {} cannot be ruled out; about {} "
              "more will tell.",

@@ -45,7 +45,8 @@ TEST(Access, KnowsItsOwnNames) {
   }
   for (const char* foreign :
        {"", "evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "[::1",
-        "[::1]evil.example:80", ":80", "127.0.0.1@evil.example"}) {
+        "[::1]evil.example:80", "[::1]:evil.example:80", "localhost:evil.example", ":80",
+        "127.0.0.1@evil.example"}) {
     EXPECT_FALSE(host_is_ours(foreign, loopback, "box")) << foreign;
     EXPECT_FALSE(host_is_ours(foreign, open, "box")) << foreign;
   }

@@ -26,5 +26,16 @@ TEST(Sentence, GrowthSaysWhenTheLineIsReachedOrThatItWas) {
   EXPECT_EQ(growing(300e6, 0).find("reaches"), std::string::npos) << growing(300e6, 0);
 }
 
+// Twenty samples and more, of which start-up and end leave nothing to judge.
+TEST(Sentence, WhereNothingCouldBeJudgedNoRateIsNamed) {
+  Verdict v;
+  v.samples = 21;
+  v.floor_start = v.floor_end = 85.5e6;
+  v.needs_seconds = 20;
+  EXPECT_EQ(sentence(v, 0),
+            "Undecided: too little was seen between the program's start-up and its end; about 20.0s more "
+            "would do.");
+}
+
 }  // namespace
 }  // namespace plimsoll::verdict
