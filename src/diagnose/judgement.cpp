@@ -98,6 +98,9 @@ std::string named(const verdict::Culprit& culprit, size_t members) {
 std::string advice(const Judgement& judgement) {
   const verdict::Verdict& v = judgement.verdict;
   if (v.kind == verdict::Kind::no_leak) return "";
+  if (v.kind == verdict::Kind::undecided && v.may_end_with_epoch && v.growing)
+    return "watch until well into the second epoch; if it still grows there, profile it with `plimsoll "
+           "profile -- …`";
   if (v.kind == verdict::Kind::undecided && v.needs_seconds < 0.1)
     return "watch a longer run, or take samples more often with --interval";
   if (v.kind == verdict::Kind::undecided)

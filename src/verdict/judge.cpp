@@ -210,6 +210,7 @@ class Judging {
       set_leak_rate();
       forecast();
     }
+    if (v_.may_end_with_epoch && v_.growing) return;  // how long an epoch takes is not known
     // The error of a slope falls with the 3/2 power of time; evidence grows about as fast.
     const double lack =
         std::max(could_be() / ruled_out_fraction, options_.evidence / std::max(v_.evidence, .8));

@@ -80,7 +80,7 @@ nlohmann::ordered_json to_json(const Judgement& judgement) {
   out["growing"] = v.growing;
   out["confidence"] = v.confidence;
   out["ruled_out_bytes_per_second"] = if_positive(v.ruled_out_rate);
-  out["needs_seconds"] = v.kind == Kind::undecided ? Json(v.needs_seconds) : Json(nullptr);
+  out["needs_seconds"] = v.kind == Kind::undecided ? if_positive(v.needs_seconds) : Json(nullptr);
   out["period_seconds"] = if_positive(v.period);
   out["explanation"] = v.explanation;
   out["sentence"] = v.sentence;

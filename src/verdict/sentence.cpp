@@ -70,12 +70,15 @@ std::string sentence(const Verdict& v, double start) {
   }
   if (v.growing && v.rate > 0) {
     const Pace grows = pace_for(v.rate);
-    return fmt::format("Growing: the floor rises by {} {}, from {} to {}{}; {}, {}.",
-                       bytes(v.rate * grows.seconds), grows.name, bytes(v.floor_start), bytes(v.floor_end),
-                       v.seconds_to_limit ? " and " + arrival(v) : "",
-                       v.may_end_with_epoch ? "it may end with the first epoch" : "it may stop",
-                       v.needs_seconds > 0 ? "about " + format_duration(v.needs_seconds) + " more will tell"
-                                           : "more time will tell") +
+    const std::string per_step =
+        v.rate_per_step ? fmt::format(", {} per {}", bytes(*v.rate_per_step), v.step_unit) : "";
+    const std::string when =
+        v.may_end_with_epoch  ? "it may end with the first epoch, and the second will tell"
+        : v.needs_seconds > 0 ? "it may stop, about " + format_duration(v.needs_seconds) + " more will tell"
+                              : "it may stop, more time will tell";
+    return fmt::format("Growing: the floor rises by {} {}{}, from {} to {}{}; {}.",
+                       bytes(v.rate * grows.seconds), grows.name, per_step, bytes(v.floor_start),
+                       bytes(v.floor_end), v.seconds_to_limit ? " and " + arrival(v) : "", when) +
            spikes_clause(v);
   }
   if (!(v.ruled_out_rate > 0))  // start-up and end were all there was

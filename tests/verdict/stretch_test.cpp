@@ -121,7 +121,10 @@ TEST(Epochs, GrowthInsideTheFirstEpochMayEndWithIt) {
   EXPECT_EQ(v.kind, Kind::undecided);
   EXPECT_TRUE(v.growing);
   EXPECT_TRUE(v.may_end_with_epoch);
-  EXPECT_NE(v.sentence.find("may end with the first epoch"), std::string::npos) << v.sentence;
+  EXPECT_NE(v.sentence.find("may end with the first epoch, and the second will tell."), std::string::npos)
+      << v.sentence;
+  EXPECT_NE(v.sentence.find(" per step, from "), std::string::npos) << v.sentence;
+  EXPECT_EQ(v.needs_seconds, 0);  // an epoch may be of any length
   EXPECT_GT(v.rate, 0);
   options.first_epoch_end = 120;  // and it grew on in the second and the third
   v = judge(run(.2), options);
