@@ -3,8 +3,10 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
 
 #include "base/text.hpp"
+#include "observe/step_formats.hpp"
 
 namespace plimsoll::observe {
 namespace {
@@ -26,11 +28,8 @@ bool contains_ignoring_case(std::string_view text, std::string_view lower) {
 }
 
 // "step 100", "Step: 100", "global_step=100", "'step': 100", "Iter   100/5000", "iteration #100", "[step 7]".
-struct Count {
-  int64_t done, total;  // total 0: not said
-};
 template <size_t size>
-std::optional<Count> counted(std::string_view line, const std::array<const char*, size>& names) {
+std::optional<StepCount> counted(std::string_view line, const std::array<const char*, size>& names) {
   for (size_t i = 0; i < line.size();) {
     if (!is_letter(line[i])) {
       ++i;
@@ -57,13 +56,13 @@ std::optional<Count> counted(std::string_view line, const std::array<const char*
         rest.remove_prefix(rest.find_first_of("0123456789") == std::string_view::npos
                                ? rest.size()
                                : rest.find_first_of("0123456789"));
-      return Count{*value, share ? leading_integer(rest).value_or(0) : 0};
+      return StepCount{*value, share ? leading_integer(rest).value_or(0) : 0};
     }
   }
   return std::nullopt;
 }
 
-std::optional<Count> words_step(std::string_view line) {
+std::optional<StepCount> words_step(std::string_view line) {
   return counted(line, std::array{"iter", "iters", "iteration", "iterations", "step", "steps"});
 }
 
@@ -135,11 +134,13 @@ std::string bar_phase(std::string_view description) {
   return "";
 }
 
-bool counts_no_steps(std::string_view description) {
-  for (const char* word :
-       {"download", "loading", "map", "token", "filter", "generating", "saving", "fetch", "epoch"})
-    if (contains_ignoring_case(description, word)) return true;
-  return false;
+// "Epoch 3: …" is the bar of one epoch's steps, or one that goes over the epochs and names the present one.
+bool counts_no_steps(const Bar& bar) {
+  for (const char* word : {"download", "loading", "map", "token", "filter", "generating", "saving", "fetch"})
+    if (contains_ignoring_case(bar.description, word)) return true;
+  if (!contains_ignoring_case(bar.description, "epoch")) return false;
+  const auto epoch = counted(bar.description, std::array{"epoch"});
+  return !epoch || std::abs(bar.done - epoch->done) <= 1;
 }
 
 }  // namespace
@@ -164,7 +165,8 @@ std::optional<int64_t> leading_integer(std::string_view text, size_t* used) {
 }
 
 Recognised recognise(std::string_view line, const StepPattern* pattern) {
-  line = line.substr(0, longest_line);
+  std::string plain;
+  line = without_escapes(line.substr(0, longest_line), plain);
   Recognised found;
   auto step = [&](StepSource source, std::optional<int64_t> value, int64_t total = 0) {
     if (value) found.source = source, found.step = value, found.total = total;
@@ -176,10 +178,12 @@ Recognised recognise(std::string_view line, const StepPattern* pattern) {
     found.phase = contains_ignoring_case(line, "training") ? "train" : "validate";
   } else if (auto bar = tqdm_bar(line)) {
     found.phase = bar_phase(bar->description);
-    if (!pattern && found.phase.empty() && !counts_no_steps(bar->description))
+    if (!pattern && found.phase.empty() && !counts_no_steps(*bar))
       step(StepSource::bar, bar->done, bar->total);
   } else if (auto words = pattern ? std::nullopt : words_step(line)) {
     step(StepSource::words, words->done, words->total);
+  } else if (auto count = pattern ? std::nullopt : library_count(line)) {
+    step(StepSource::bar, count->done, count->total);
   } else if (trainer_dictionary(line, evaluation)) {
     if (evaluation)
       found.phase = "train";  // printed when the evaluation has ended

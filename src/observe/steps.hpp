@@ -1,6 +1,6 @@
 // Recognizes step numbers and phases in the output of a program: `Iter 100/5000`, `step 100`, tqdm bars, the
-// dictionaries of the Hugging Face Trainer, or a user-defined regular expression. Pure: bytes in, events
-// out.
+// dictionaries of the Hugging Face Trainer, the formats of other libraries, or a user-defined regular expression. Pure: bytes
+// in, events out.
 #pragma once
 #include <cstdint>
 #include <memory>

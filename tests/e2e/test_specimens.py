@@ -2,8 +2,8 @@
 
   test_specimens.py PLIMSOLL [--seconds 18] [--parallel 8] [--only NAME…] [--table]
 
-An undecided answer says that more time is needed: that specimen is watched once more for twice as long. A wrong answer gets no
-second chance. --table prints the Markdown table of docs/specimens.md. PyTorch specimens are skipped by name where no Python with
+An undecided answer says that more time is needed: that specimen is watched once more for twice as long. Where the machine is busy two
+without a leak may stay undecided; a leak must be called. A wrong answer gets no second chance. --table prints the Markdown table of docs/specimens.md. PyTorch specimens are skipped by name where no Python with
 torch is found (PLIMSOLL_TORCH_PYTHON names one)."""
 import argparse
 import concurrent.futures
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+MAY_STAY_UNDECIDED = 2
 SOURCES = pathlib.Path(__file__).resolve().parent.parent / "specimens"
 
 
@@ -94,12 +95,16 @@ def main():
             continue
         specimens.append(specimen)
 
-    wrong, answers = 0, {}
+    wrong, undecided, answers = 0, 0, {}
     with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
         jobs = [pool.submit(watch_until_decided, options.plimsoll, specimen, options, torch) for specimen in specimens]
         for specimen, job in zip(specimens, jobs):
             answer, truth_pid, trouble, seconds = job.result()
             problem = judge(specimen, answer, truth_pid, trouble)
+            if problem == "said undecided" and specimen["truth"] == "no-leak" and undecided < MAY_STAY_UNDECIDED:
+                undecided += 1
+                print(f"undecided {specimen['name']}: {answer['sentence']}")
+                continue
             wrong += bool(problem)
             answers[specimen["name"]] = answer
             if options.table:
@@ -112,7 +117,7 @@ def main():
                       flush=True)
     if options.save:
         pathlib.Path(options.save).write_text(json.dumps(answers, indent=1), encoding="utf-8")
-    print(f"{len(specimens) - wrong} of {len(specimens)} judged right")
+    print(f"{len(specimens) - wrong - undecided} of {len(specimens)} judged right, {undecided} undecided")
     return 1 if wrong else 0
 
 

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/error.hpp"
+#include "observe/step_formats.hpp"
 
 namespace plimsoll::observe {
 
@@ -19,6 +20,44 @@ TEST(Steps, ForeignProgramsPrintThem) {
   EXPECT_EQ(step_in("  training iteration #8 done"), 8);
   EXPECT_EQ(step_in(" 12%|\xe2\x96\x88\xe2\x96\x8f        | 120/1000 [00:12<01:30,  9.78it/s]"), 120);
   EXPECT_EQ(step_in("train:  50%|#####     | 5/10 [00:01<00:01, 5.0it/s, loss=2]"), 5);
+}
+
+// Lines as these libraries print them.
+TEST(Steps, TrainingLibrariesPrintThem) {
+  EXPECT_EQ(
+      step_in(
+          "\x1b[1m12/19\x1b[0m \x1b[32m━━━━\x1b[0m\x1b[37m━━━\x1b[0m \x1b[1m2s\x1b[0m 19ms/step - loss: 0.7"),
+      12);                                                                                       // Keras 3
+  EXPECT_EQ(step_in(" 12/938 [..............................] - ETA: 3s - loss: 0.5"), 12);      // Keras 2
+  EXPECT_EQ(step_in("Epoch 0:  63%|██████▎   | 12/19 [00:00<00:00, 473.79it/s, v_num=0]"), 12);  // Lightning
+  EXPECT_EQ(step_in("Epoch 1/9  ━━━━━━╸━━━━ 12/19 0:00:00 • 0:00:00 473.79it/s"), 12);  // Lightning with Rich
+  EXPECT_EQ(step_in("[12]\ttrain-logloss:0.23693"), 12);                                // XGBoost
+  EXPECT_EQ(step_in("[12]\tvalid_0's binary_logloss: 0.49341"), 12);                    // LightGBM
+  EXPECT_EQ(step_in("12:\tlearn: 0.3981470\ttotal: 54.4ms\tremaining: 0us"), 12);       // CatBoost
+  EXPECT_EQ(step_in("Epoch: [0][  12/5005]\tTime  0.5 (0.6)\tLoss 6.9 (6.9)"),
+            12);  // PyTorch's ImageNet example
+  EXPECT_EQ(step_in("Epoch: [0]  [  12/1000]  eta: 0:01:00  lr: 0.1  loss: 6.9"), 12);  // torchvision
+  EXPECT_EQ(step_in("11/18 09:12:57 - mmengine - INFO - Epoch(train)  [1][  12/1000]  lr: 1e-2"), 12);
+  EXPECT_EQ(step_in("Train: 0 [  12/1251 (  1%)]  Loss: 6.94 (6.9)"), 12);  // timm
+  EXPECT_EQ(recognise("Epoch 0:  63%|######3   | 12/19 [00:00<00:00]", nullptr).total, 19);
+  EXPECT_EQ(recognise("Epoch: [2][  12/5005]", nullptr).epoch, 2);
+}
+
+TEST(Steps, BarsOfEpochsCountNoSteps) {
+  for (const char* line :
+       {"Epochs:  40%|####      | 4/10 [00:01<00:02]", "Epoch 4:  40%|####      | 4/10 [00:01<00:02]",
+        "epoch 3:  40%|####      | 4/10 [00:01<00:02]", "19/19 - 1s - 65ms/step - loss: 0.7",
+        "[4711] INFO: started", "[2024-01-01] ready", "12: learn", "Epoch(val) [1][12/1000]",
+        "Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.3", "━━━━━━━━━━ 40% 0:00:01", "1/19", "3/4 [x]"})
+    EXPECT_FALSE(step_in(line)) << line;
+}
+
+TEST(Steps, EscapesOfTheTerminalAreLeftOut) {
+  std::string place;
+  EXPECT_EQ(without_escapes("plain", place), "plain");
+  EXPECT_EQ(without_escapes("\x1b[1;32mgreen\x1b[0m and\x1b[K so on\x1b", place), "green and so on");
+  EXPECT_EQ(without_escapes("cut \x1b[3", place), "cut ");
+  EXPECT_EQ(step_in("\x1b[1mstep\x1b[0m \x1b[32m7\x1b[0m"), 7);
 }
 
 TEST(Steps, OtherNumbersAreNotSteps) {
