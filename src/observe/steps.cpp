@@ -1,5 +1,6 @@
 #include "observe/steps.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -231,10 +232,11 @@ void StepCounter::take(const Recognised& event) {
     ++last_;
     return;
   }
-  if (!event.step) return;
+  constexpr int64_t most = int64_t{1} << 50;  // no program counts so far, but a line may say anything
+  if (!event.step || *event.step > most) return;
   // Counting from the start again is a new epoch; a few steps back is a line that came late.
   if (*event.step < last_ && *event.step <= last_ / 2)
-    base_ += last_;
+    base_ = std::min(base_ + last_, most);
   else if (*event.step < last_)
     return;
   last_ = *event.step;

@@ -97,6 +97,14 @@ TEST(Steps, TheMostTrustedSourceCountsAndEpochsGoOn) {
   EXPECT_EQ(counter.step(), 7);
 }
 
+TEST(Steps, NoCountIsTooLarge) {
+  StepCounter counter;
+  for (int i = 0; i < 20'000; ++i)
+    for (const char* line : {"step 1125899906842624", "step 1", "step 7000000000160909680"})
+      counter.take(recognise(line, nullptr));
+  EXPECT_EQ(counter.step(), (int64_t{1} << 50) + 1);
+}
+
 TEST(Steps, OwnExpression) {
   StepPattern pattern("it=(\\d+)");
   EXPECT_EQ(recognise("x it=55 step 3", &pattern).step, 55);
