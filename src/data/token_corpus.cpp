@@ -57,6 +57,7 @@ void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::func
     const size_t end = next_cut(text, std::min(text.size(), begin + pass_stride));
     try {
       model.tokenizer.encode(text.substr(begin, end - begin), part);
+      model.check(part);
     } catch (const InputError& error) {
       fail_input("[data] {}, from byte {}: {}", path, begin + 1, error.what());
     }
@@ -66,6 +67,7 @@ void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::func
     pass(begin);
   }
   if (model.end) part.push_back(*model.end);
+  model.check(part);
   keep();
   bytes_ += text.size();
 }

@@ -67,7 +67,11 @@ void PretrainedWeights::open(const fs::path& folder) {
   else if (fs::exists(folder / single_name, ignored))
     index.files = {single_name};
   else
-    fail_input("--model {}: there is neither {} nor {} in it", folder_, single_name, index_name);
+    fail_input("--model {}: there is neither {} nor {} in it{}", folder_, single_name, index_name,
+               fs::exists(folder / "pytorch_model.bin", ignored) ||
+                       fs::exists(folder / "pytorch_model.bin.index.json", ignored)
+                   ? "; convert its pytorch_model.bin: transformers' save_pretrained() writes safetensors"
+                   : "");
   size_t found = 0;
   for (const std::string& name : index.files) {
     const SafetensorsFile file(folder / name);

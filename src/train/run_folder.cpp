@@ -35,6 +35,15 @@ fs::path fresh_folder(const Settings& settings) {
   return folder;
 }
 
+// No token may be beyond the rows of the model.
+void check_vocabulary(const RunState& state, int tokens) {
+  if (state.vocab >= tokens) return;
+  fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, tokens,
+             state.settings.model.empty() ? "data" : "model's tokenizer",
+             state.settings.model.empty() ? "leave --vocab out"
+                                          : "config.json and tokenizer.json do not belong together");
+}
+
 // A state on disk has only the checksum of a published model's tokenizer.
 void read_tokenizer(RunState& state) {
   if (state.settings.vision.empty())
@@ -43,6 +52,7 @@ void read_tokenizer(RunState& state) {
     state.tokenizer = own;
   else
     fail_input("this run was begun with another tokenizer of --vision; this version cannot read its text");
+  check_vocabulary(state, state.tokenizer.vocabulary());
 }
 
 }  // namespace
@@ -168,11 +178,7 @@ void bind_data(Start& start, const Corpus& corpus) {
   if (state.settings.window_tiles == 0 && corpus.packed())
     state.settings.window_tiles = int(corpus.packed()->most_tiles());
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
-  if (state.vocab < corpus.vocabulary())
-    fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, corpus.vocabulary(),
-               state.settings.model.empty() ? "data" : "model's tokenizer",
-               state.settings.model.empty() ? "leave --vocab out"
-                                            : "config.json and tokenizer.json do not belong together");
+  check_vocabulary(state, corpus.vocabulary());
 }
 
 void check_metrics(const fs::path& file, const fs::path& folder) {
@@ -241,6 +247,7 @@ SavedModel published_model(const SettingsSources& sources) {
   state.vocab = state.settings.vocab;
   if (state.settings.tokenizer == "model")
     state.tokenizer = Tokenizer::of_model(state.settings.model, state.settings.chat_template);
+  check_vocabulary(state, state.tokenizer.vocabulary());
   return {std::move(state), std::nullopt, {}};
 }
 
