@@ -7,9 +7,10 @@
 #include "cli/command.hpp"
 #include "data/byte_text.hpp"
 #include "data/dataset.hpp"
-#include "data/packing.hpp"
+#include "data/packed_corpus.hpp"
 #include "data/shapes.hpp"
 #include "image/picture_file.hpp"
+#include "platform/mapped_file.hpp"
 #include "pretrained/pretrained.hpp"
 #include "train/model_spec.hpp"
 
@@ -117,15 +118,23 @@ void run(const Text& text) {
                                       text.images.empty() ? std::filesystem::path(text.file).parent_path()
                                                           : std::filesystem::path(text.images),
                                       parse_bytes(text.buffer, "--image-buffer")};
+  {
+    const MappedFile file(text.file);
+    refuse_misnamed_rows(text.file,
+                         {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  }
   const Dataset data(text.file, model, options);
   const DatasetFigures& figures = data.figures();
   std::vector<uint32_t> lengths;
   for (size_t i = 0; i < data.samples(); ++i) lengths.push_back(uint32_t(data.length(i) - 1));
   const uint64_t windows = pack(lengths, uint32_t(text.context)).windows();
-  if (figures.bad || !data.samples()) exit_code = int(Exit::usage);
+  if (figures.bad || data.samples() < least_samples) exit_code = int(Exit::usage);
   const Pictures* pictures = data.pictures();
   if (!text.as_json) {
     print_report(figures, text, model, windows);
+    if (data.samples() < least_samples)
+      fmt::print("{:12} {} of them can be learned from; training needs at least {}\n", "too few",
+                 data.samples(), least_samples);
     if (pictures && pictures->size())
       fmt::print("{:12} {}, {} tiles\n", "pictures", format_count(pictures->size()),
                  format_count(pictures->tiles()));

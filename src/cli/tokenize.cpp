@@ -109,7 +109,7 @@ void run(const Text& options) {
   const tokens::Tokenizer tokenizer = tokens::Tokenizer::load(options.model);
   const std::string input = read_input(options.file);
   if (options.decode) return print_text(tokenizer.decode(parse_ids(input)), options.as_json);
-  const bool rows = options.rows || options.file.ends_with(".jsonl");
+  const bool rows = options.rows || names_rows(options.file);
   const std::vector<std::string> texts = rows ? parse_texts(input) : std::vector<std::string>{input};
   std::vector<std::vector<int32_t>> ids;
   const auto start = std::chrono::steady_clock::now();

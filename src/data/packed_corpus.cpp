@@ -28,7 +28,7 @@ PackedCorpus::PackedCorpus(const std::string& path, Tokenizer tokenizer, const P
 
 // Drawn like the samples with provenance are, so that a file sorted by source has all of them in both parts.
 std::array<std::vector<uint32_t>, 2> PackedCorpus::divide(bool all_for_validation) const {
-  const size_t count = data_.samples(), least = all_for_validation ? 1 : 2;
+  const size_t count = data_.samples(), least = all_for_validation ? 1 : least_samples;
   if (count < least)
     fail_input(
         "[data] {}: {} of its {} rows can be learned from; at least {} are needed (plimsoll data check says "

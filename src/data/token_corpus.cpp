@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "data/model_text.hpp"
+#include "data/rows.hpp"
 #include "data/text_files.hpp"
 #include "platform/mapped_file.hpp"
 
@@ -47,6 +48,7 @@ void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::func
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (text.empty()) return;
+  refuse_misnamed_rows(path, text);
   std::vector<int32_t> part;
   const auto keep = [&] {
     hash.update(std::as_bytes(std::span(part)));

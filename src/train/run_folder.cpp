@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "data/byte_text.hpp"
 #include "data/packed_corpus.hpp"
+#include "data/rows.hpp"
 #include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
 #include "data/token_corpus.hpp"
@@ -147,7 +148,7 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
     return open_with_model(settings, tokenizer, all_for_validation, reading, blank_images);
   if (blank_images) fail_input("--blank-images: this model looks at no pictures");
   std::error_code ignored;
-  const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
+  const bool samples = names_rows(settings.data) && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
     fail_input("distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {

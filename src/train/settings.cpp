@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "data/rows.hpp"
 #include "pretrained/pretrained.hpp"
 #include "train/settings_table.hpp"
 
@@ -58,11 +59,13 @@ void check_vision(const Settings& s) {
     fail_input("tokenizer: --vision has its own, a token a byte and those of pictures; leave it out");
   if (s.head_bias) fail_input("head_bias: the head of --vision has none; leave it out");
   if (s.dropout > 0) fail_input("dropout: --vision has none; leave it out");
-  if (!s.data.empty() && !s.data.ends_with(".jsonl"))
+  if (!s.data.empty() && !names_rows(s.data))
     fail_input("data: --vision learns from rows with pictures; give --data FILE.jsonl");
 }
 
 }  // namespace
+
+bool Settings::has_labels() const { return tokenizer == "model" && names_rows(data); }
 
 std::string Settings::model_name() const {
   if (!vision.empty()) return "vision-" + vision;
