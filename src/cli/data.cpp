@@ -43,7 +43,7 @@ void print_report(const DatasetFigures& figures, const Text& text, const ModelTe
              fmt::format("{{}} tokens of {} rows longer than the context", format_count(figures.cut)));
   print_line("empty", figures.empty, "{} rows without text are left out");
   print_line("masked", figures.masked, "{} rows have nothing to learn and are left out");
-  print_line("duplicates", figures.duplicates, "{} rows have the tokens of an earlier one");
+  print_line("duplicates", figures.duplicates, "{} rows have the tokens and pictures of an earlier one");
   print_line("malformed", figures.bad, "{} rows; the first is " + figures.first_bad);
 }
 
@@ -111,8 +111,8 @@ void run(const Text& text) {
   std::optional<PictureTokens> pictures_of;
   if (own)
     pictures_of = picture_tokens(vision_defaults(text.vision));
-  else if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
-    pictures_of = open_pretrained(text.model)->config.pictures;
+  else if (looks_at_pictures(text.model))
+    pictures_of = read_config(text.model).pictures;
   if (pictures_of)
     options.pictures = PictureOptions{*pictures_of,
                                       text.images.empty() ? std::filesystem::path(text.file).parent_path()
