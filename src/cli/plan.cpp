@@ -107,7 +107,7 @@ void run() {
     bind_data(start, *open_corpus(start.state.settings));
   const Settings& settings = start.state.settings;
   const int vocab = settings.vocab ? settings.vocab : start.state.vocab;
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(settings);
   if (rank_count < 1 || rank_count > 4096) fail_input("--ranks {}: give 1 to 4096", rank_count);
   if (rank_count == 1 && !(bandwidth.empty() && latency.empty()))
     fail_input("--bandwidth and --latency are for several ranks; give --ranks N");

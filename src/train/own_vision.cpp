@@ -125,6 +125,7 @@ std::vector<std::pair<std::string, std::string>> own_vision_files(const Settings
   return {{"config.json", config.dump(2) + "\n"},
           {"preprocessor_config.json", pictures.dump(2) + "\n"},
           {"tokenizer_config.json", tokens.dump(2) + "\n"},
+          {"chat_template.jinja", own_template},
           {"tokenizer.json", byte_tokenizer_json()}};
 }
 

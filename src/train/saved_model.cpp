@@ -43,7 +43,7 @@ ProgramOptions without_training(const SavedModel& saved, const LoadOptions& opti
   if (options.memory.empty()) return without_training(saved, options, published && options.stream == "on");
   const int threads = thread_count(with_threads(saved.state.settings, options.threads));
   const uint64_t line = parse_size(options.memory, "--memory").of(machine_memory().total);
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(saved.state.settings);
   uint64_t least = UINT64_MAX;
   LoadOptions one = options;
   one.evaluate_batch = std::min<int64_t>(1, options.evaluate_batch);

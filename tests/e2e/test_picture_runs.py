@@ -45,7 +45,8 @@ def check_bits(folder):
     assert roles["image buffer"] >= 24_000_000 and roles["image cache"] > 0, roles
     # A tower that is trained looks at every picture again.
     for name, more in (("tower", ()), ("tower-loaders", ("--loaders", 3)), ("tower-no-loader", ("--loaders", 0))):
-        train(folder, name, *more)
+        looked = train(folder, name, *more).json()["pictures"]["tiles_looked_at"]
+        assert looked >= 2 * STEPS, looked
         same_checkpoint(folder / "tower", folder / name, STEPS)
 
 
@@ -207,6 +208,7 @@ def main():
         make_rows(folder, 24, formats=FORMATS)
         check_settings(folder)
         check_bits(folder)
+        check_line(folder)
         check_file(folder)
         check_kills(folder)
         check_bad(folder)
