@@ -235,9 +235,17 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
   return RunRecord::resume(path, options, step);
 }
 
-SavedModel find_model(const std::filesystem::path& path) {
+SavedModel find_model(const fs::path& path, const std::string& model) {
   const WholeCheckpoint whole = newest_whole(plimsoll::resolve(path));
   SavedModel saved{parse_state(whole.state), whole.checkpoint, whole.warnings};
+  std::string& named = saved.state.settings.model;
+  if (named.empty() && !model.empty())
+    fail_input("--model {}: {} did not start from a published model; leave it out", model, path.string());
+  if (!model.empty()) named = model;
+  std::error_code ignored;
+  if (!named.empty() && !fs::exists(named, ignored))
+    fail_input("{}: the model it started from is not in {}; name its folder with --model DIR", path.string(),
+               named);
   read_tokenizer(saved.state);
   return saved;
 }

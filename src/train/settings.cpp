@@ -145,6 +145,8 @@ std::optional<std::string> first_difference(const Settings& saved, const Setting
     if (setting.on_resume == OnResume::may_change) continue;
     // A vocabulary of 0 is one not known yet.
     if (std::string_view(setting.name) == "vocab" && (saved.vocab == 0 || wanted.vocab == 0)) continue;
+    if (std::string_view(setting.name) == "lora_alpha" && saved.adapter_alpha() == wanted.adapter_alpha())
+      continue;
     std::string there = text_of(setting, saved), here = text_of(setting, wanted);
     if (there != here)
       return fmt::format("{} is {} in the checkpoint and {} here", setting.name, there, here);

@@ -177,6 +177,24 @@ def exact_resume(folder):
     shutil.copytree(folder / "good", folder / "moved")
     harness.run(folder, "eval", "lora-whole")
     harness.run(folder, "train", "--resume", "lora-parts", "--model", "moved", "--iterations", 21, "--threads", 1)
+    # From another folder, and after the model has moved.
+    (folder / "elsewhere").mkdir()
+    here, there = (harness.run(place, "eval", folder / "lora-whole", "--json").json() for place in (folder, folder / "elsewhere"))
+    assert here == there, (here, there)
+    (folder / "good").rename(folder / "away")
+    for command in (("eval", "lora-whole"), ("sample", "lora-whole", "--length", 3), ("export", "lora-whole", "--peft", "moved-adapter")):
+        ended = harness.run(folder, *command, expect=2)
+        assert "--model DIR" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+        harness.run(folder, *command, "--model", "away")
+    assert harness.run(folder, "eval", "lora-whole", "--model", "away", "--json").json() == here
+    ended = harness.run(folder, "eval", "lora-whole", "--model", "away", "--context", 16, expect=2)
+    assert "--context" in ended.err, ended
+    (folder / "away").rename(folder / "good")
+    # What is stored as 0 is twice the rank.
+    harness.run(folder, "train", "--resume", "lora-parts", "--lora-alpha", 8, "--iterations", 22, "--threads", 1)
+    ended = harness.run(folder, "train", "--resume", "lora-parts", "--lora-alpha", 9, "--iterations", 23, expect=2)
+    assert "lora_alpha" in ended.err, ended
+
     changed = tensors()
     changed["model.norm.weight"] = ("F32", [DIM], bytes(4 * DIM))
     write_safetensors(folder / "good" / "model.safetensors", changed)
