@@ -110,16 +110,18 @@ Way smallest(const Settings& settings, int vocab, int threads) {
   // Rows of logits trade against nothing else, so a few are tried; fewer windows never need more memory.
   for (int rows : few_logits(settings, vocab) ? std::vector{0} : std::vector{8, 32})
     for (RecomputeChoice recompute :
-         {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
-      const Way way = planned({.micro_batch = 1,
-                               .leaves = settings.leaves,
-                               .recompute = recompute,
-                               .loss_rows = rows,
-                               .staging = false,
-                               .stream = can_stream(settings)},
-                              settings, vocab, threads, Effort::full);
-      if (way.bytes() < least.bytes()) least = way;
-    }
+         {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}})
+      for (const bool stream : {false, true}) {  // of a small model it costs more than it saves
+        if (stream ? !can_stream(settings) : stated_way(settings, vocab).stream) continue;
+        const Way way = planned({.micro_batch = 1,
+                                 .leaves = settings.leaves,
+                                 .recompute = recompute,
+                                 .loss_rows = rows,
+                                 .staging = false,
+                                 .stream = stream},
+                                settings, vocab, threads, Effort::full);
+        if (way.bytes() < least.bytes()) least = way;
+      }
   return least;
 }
 
