@@ -152,6 +152,17 @@ def shards(folder):
         refused(folder, "sharded", word)
 
 
+def tied_head(folder):
+    """A head that is stored and tied must be the embedding."""
+    embedding = tensors()["model.embed_tokens.weight"]
+    ask = ("--tokenizer", "bytes", "--data", "text.txt", "--context", 16, "--json")
+    make_model(folder / "copied", weights={**tensors(), "lm_head.weight": embedding})
+    assert harness.run(folder, "eval", "--model", "copied", *ask).json() == harness.run(folder, "eval", "--model", "good", *ask).json()
+    make_model(folder / "other", weights={**tensors(), "lm_head.weight": (*embedding[:2], embedding[2][4:] + embedding[2][:4])})
+    ended = harness.run(folder, "eval", "--model", "other", *ask, expect=2)
+    assert "lm_head.weight" in ended.err and "tie_word_embeddings" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+
+
 def exact_resume(folder):
     """Twenty steps are ten and ten more, byte for byte; a checkpoint has what is trained and refers to the rest."""
     for name, options in (("lora", ("--lora-rank", 4, "--lora-dropout", 0.1)),
@@ -305,6 +316,7 @@ def main():
         make_model(folder / "good")
         refusals(folder)
         shards(folder)
+        tied_head(folder)
         memory(folder)
         streaming(folder)
         exact_resume(folder)
