@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "data/rows.hpp"
 #include "pretrained/pretrained.hpp"
+#include "train/model_spec.hpp"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {
@@ -107,6 +108,10 @@ void validate(const Settings& s) {
     fail_input("selective_loss: it goes with rows for fine-tuning; give --model DIR and --data FILE.jsonl");
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
+  if (s.stream == "on" && !can_stream(s))
+    fail_input(
+        "stream: nothing of this model is frozen, so nothing can be read when it is needed; leave it out{}",
+        s.model.empty() ? "" : ", or give --lora-rank or --train-last");
   if (!s.memory.empty()) parse_size(s.memory, "--memory");
   parse_bytes(s.image_buffer, "--image-buffer");
   if (!s.image_cache.empty()) parse_bytes(s.image_cache, "--image-cache");

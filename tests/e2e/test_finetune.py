@@ -123,6 +123,8 @@ def refusals(folder):
     refused(folder, good, "lora_alpha", options=("--lora-alpha", 4))
     refused(folder, good, "train_last", options=("--lora-rank", 4, "--train-last", 1))
     refused(folder, good, "train_last", options=("--train-last", 3))
+    refused(folder, good, "stream", options=("--stream", "on"))
+    harness.run(folder, "plan", "--model", good, "--tokenizer", "bytes", "--lora-rank", 4, "--lora-targets", "q_proj, v_proj")
     ended = harness.run(folder, "plan", "--lora-rank", 4, expect=2)
     assert "--model" in ended.err, ended
     assert not (folder / "runs").exists()
