@@ -139,14 +139,16 @@ std::vector<std::string> PackedCorpus::notes() const {
   const DatasetFigures& f = figures();
   std::vector<std::string> notes;
   if (f.masked)
-    notes.push_back(fmt::format("{} rows have nothing to learn and are left out", format_count(f.masked)));
-  if (f.empty) notes.push_back(fmt::format("{} rows are empty and are left out", format_count(f.empty)));
+    notes.push_back(
+        fmt::format("rows left out because nothing in them is learned: {}", format_count(f.masked)));
+  if (f.empty)
+    notes.push_back(fmt::format("rows left out because they are empty: {}", format_count(f.empty)));
   if (f.cut)
-    notes.push_back(fmt::format("{} rows are longer than the context: {} of their tokens are cut off",
-                                format_count(f.cut), format_count(f.cut_tokens)));
+    notes.push_back(fmt::format("rows longer than the context: {}; tokens cut off: {}", format_count(f.cut),
+                                format_count(f.cut_tokens)));
   if (f.bad)
     notes.push_back(
-        fmt::format("{} malformed rows are skipped; the first is {}", format_count(f.bad), f.first_bad));
+        fmt::format("malformed rows skipped: {}; the first is {}", format_count(f.bad), f.first_bad));
   if (selects_) {
     const uint64_t without = part(Split::train).nothing_left;
     notes.push_back(fmt::format(

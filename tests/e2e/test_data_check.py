@@ -21,7 +21,7 @@ def main():
                     "masked_rows": 2, "duplicate_rows": 1, "bad_rows": 0, "first_bad": None}
         assert found == expected, {key: (found[key], expected[key]) for key in found if found[key] != expected[key]}
         told = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--context", "64").out
-        assert "masked       1 rows" in told and "duplicates   1 rows" in told and "cut off" not in told, told
+        assert "masked       1 row with" in told and "duplicates   1 row with" in told and "cut off" not in told, told
         selective = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--selective-loss", "aggressive", "--json").json()
         assert selective["structural"] == 2 * 7, selective  # all of {"a": 1} but the 1
         assert run(folder, "data", "check", "chat.jsonl", "--model", "bare", "--json").json()["template"] == "plain"
@@ -45,6 +45,8 @@ def main():
             (folder / name).write_text((folder / "chat.jsonl").read_text())
             assert run(folder, "eval", "--model", "model", "--context", 40, "--data", name, "--all", "--json").json()["targets"] == 18
         bad = run(folder, "data", "check", "bad.jsonl", "--model", "model", "--json", expect=2).json()
+        (folder / "braces.jsonl").write_text(chat("q", "a") * 2 + '{"text": "t", "image": "{x}.png"}\n')
+        assert "malformed    1 row; the first is line 3" in run(folder, "data", "check", "braces.jsonl", "--model", "model", expect=2).out
         assert bad["bad_rows"] == 1 and bad["first_bad"].startswith("line 2: "), bad
 
 

@@ -153,7 +153,7 @@ def check_bad(folder):
         assert not (folder / "refused").exists(), name
         assert SANITIZED or done.peak < 60_000_000, (name, done.peak)
     skipped = train(folder, "skipping", *ADAPTERS, "--skip-bad", data="bad.jsonl", images="bad", steps=5)
-    assert "1 malformed" in skipped.err, skipped
+    assert "malformed rows skipped: 1" in skipped.err, skipped
     whole = train(folder, "good", *ADAPTERS, steps=5)
     # What it is counts, not what it is called.
     (bad / "really-a.jpg").write_bytes(good)
