@@ -15,6 +15,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (size() < 8) fail_input("'{}' is not a safetensors file: it has {} bytes", name, size());
   header_bytes_.resize(8);
   file_.read(header_bytes_.data(), 8);
+  if (header_bytes_ == "version ")
+    fail_input("'{}' is a Git LFS pointer, not the file itself; run `git lfs pull` in its folder", name);
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= uint64_t{static_cast<unsigned char>(header_bytes_[i])} << (8 * i);
   if (length > size() - 8)

@@ -7,9 +7,10 @@
 #include "cli/command.hpp"
 #include "data/byte_text.hpp"
 #include "data/dataset.hpp"
-#include "data/packing.hpp"
+#include "data/packed_corpus.hpp"
 #include "data/shapes.hpp"
 #include "image/picture_file.hpp"
+#include "platform/mapped_file.hpp"
 #include "pretrained/pretrained.hpp"
 #include "train/model_spec.hpp"
 
@@ -25,8 +26,11 @@ struct Text {
 
 // A line for a figure that is not 0.
 void print_line(const char* name, uint64_t figure, const std::string& meaning) {
-  if (figure) fmt::print("{:12} {}\n", name, fmt::format(fmt::runtime(meaning), format_count(figure)));
+  if (figure) fmt::print("{:12} {} {}\n", name, format_count(figure), meaning);
 }
+
+const char* plural(int64_t count) { return count == 1 ? "" : "s"; }
+const char* rows(uint64_t count) { return count == 1 ? "row" : "rows"; }
 
 void print_report(const DatasetFigures& figures, const Text& text, const ModelText& model, uint64_t windows) {
   const bool chats = figures.schema == Schema::messages || figures.schema == Schema::instruction;
@@ -34,16 +38,20 @@ void print_report(const DatasetFigures& figures, const Text& text, const ModelTe
              chats ? fmt::format(", template {}", chat_format_name(model.chat.format())) : "");
   fmt::print("{:12} {}\n", "rows", format_count(figures.rows));
   fmt::print("{:12} {}, {} learned\n", "tokens", format_count(figures.tokens), format_count(figures.targets));
-  print_line("structure", figures.structural, "{} of the learned tokens are left out by selective loss");
+  print_line("structure", figures.structural, "of the learned tokens left out by selective loss");
   fmt::print("{:12} {} tokens, line {}\n", "longest", format_count(figures.longest), figures.longest_line);
   fmt::print("{:12} {} of {} tokens\n", "windows", format_count(windows),
              format_count(uint64_t(text.context)));
-  print_line("cut off", figures.cut_tokens,
-             fmt::format("{{}} tokens of {} rows longer than the context", format_count(figures.cut)));
-  print_line("empty", figures.empty, "{} rows without text are left out");
-  print_line("masked", figures.masked, "{} rows have nothing to learn and are left out");
-  print_line("duplicates", figures.duplicates, "{} rows have the tokens of an earlier one");
-  print_line("malformed", figures.bad, "{} rows; the first is " + figures.first_bad);
+  print_line(
+      "cut off", figures.cut_tokens,
+      fmt::format("tokens of {} {} longer than the context", format_count(figures.cut), rows(figures.cut)));
+  print_line("empty", figures.empty, fmt::format("{} without text, left out", rows(figures.empty)));
+  print_line("masked", figures.masked,
+             fmt::format("{} with nothing to learn, left out", rows(figures.masked)));
+  print_line("duplicates", figures.duplicates,
+             fmt::format("{} with the tokens and pictures of an earlier one", rows(figures.duplicates)));
+  print_line("malformed", figures.bad,
+             fmt::format("{}; the first is {}", rows(figures.bad), figures.first_bad));
 }
 
 // Every picture is decoded; with a model the tiles it would see are counted and, with --out, written.
@@ -52,6 +60,8 @@ void look_at_pictures(const Text& text) {
   if (!text.out.empty() && !cut) fail_input("--out needs --model, whose processor cuts the tiles");
   const TileSettings settings = cut ? read_tile_settings(text.model) : TileSettings{};
   nlohmann::ordered_json pictures = nlohmann::ordered_json::array();
+  if (std::error_code ignored; !std::filesystem::exists(text.file, ignored))
+    fail_input("{}: there is no such file; give a picture, or a folder of pictures", text.file);
   const auto paths = find_pictures(text.file);
   if (paths.empty()) fail_input("{}: there is no picture in it", text.file);
   for (const auto& path : paths) {
@@ -69,7 +79,8 @@ void look_at_pictures(const Text& text) {
       if (cut) {
         const TileGrid grid = tile_grid(settings, {h.width, h.height});
         row["rows"] = grid.rows, row["columns"] = grid.columns, row["tiles"] = grid.tiles();
-        tiles = fmt::format(", {} tiles of {} x {}", grid.tiles(), settings.tile, settings.tile);
+        tiles = fmt::format(", {} tile{} of {} x {}", grid.tiles(), plural(grid.tiles()), settings.tile,
+                            settings.tile);
         if (!text.out.empty())
           write_tiles(load_tiles(path, settings), settings.tile, text.out, path.filename().string());
       }
@@ -110,25 +121,33 @@ void run(const Text& text) {
   std::optional<PictureTokens> pictures_of;
   if (own)
     pictures_of = picture_tokens(vision_defaults(text.vision));
-  else if (std::filesystem::exists(std::filesystem::path(text.model) / "preprocessor_config.json"))
-    pictures_of = open_pretrained(text.model)->config.pictures;
+  else if (looks_at_pictures(text.model))
+    pictures_of = read_config(text.model).pictures;
   if (pictures_of)
     options.pictures = PictureOptions{*pictures_of,
                                       text.images.empty() ? std::filesystem::path(text.file).parent_path()
                                                           : std::filesystem::path(text.images),
                                       parse_bytes(text.buffer, "--image-buffer")};
+  {
+    const MappedFile file(text.file);
+    refuse_misnamed_rows(text.file,
+                         {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  }
   const Dataset data(text.file, model, options);
   const DatasetFigures& figures = data.figures();
   std::vector<uint32_t> lengths;
   for (size_t i = 0; i < data.samples(); ++i) lengths.push_back(uint32_t(data.length(i) - 1));
   const uint64_t windows = pack(lengths, uint32_t(text.context)).windows();
-  if (figures.bad || !data.samples()) exit_code = int(Exit::usage);
+  if (figures.bad || data.samples() < least_samples) exit_code = int(Exit::usage);
   const Pictures* pictures = data.pictures();
   if (!text.as_json) {
     print_report(figures, text, model, windows);
+    if (data.samples() < least_samples)
+      fmt::print("{:12} {} of them can be learned from; training needs at least {}\n", "too few",
+                 data.samples(), least_samples);
     if (pictures && pictures->size())
-      fmt::print("{:12} {}, {} tiles\n", "pictures", format_count(pictures->size()),
-                 format_count(pictures->tiles()));
+      fmt::print("{:12} {}, {} tile{}\n", "pictures", format_count(pictures->size()),
+                 format_count(pictures->tiles()), plural(int64_t(pictures->tiles())));
     return;
   }
   nlohmann::ordered_json out = {

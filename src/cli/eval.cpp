@@ -16,7 +16,7 @@
 namespace plimsoll::cli::eval_command {
 namespace {
 
-std::string path, data, gemm = "auto", logits, memory, stream = "auto";
+std::string path, data, images, gemm = "auto", logits, memory, stream = "auto";
 SettingsSources published;  // --model and what goes with it
 bool as_json = false, everything = false, skip_bad = false, answers = false, blank = false;
 int threads = 0;
@@ -25,6 +25,7 @@ std::unique_ptr<Corpus> corpus_for(const RunState& state) {
   Settings settings = state.settings;
   settings.distrust_lambda = 0;  // says how the model was trained, not what it is measured on
   if (!data.empty()) settings.data = data, settings.skip_bad = false;
+  if (!images.empty()) settings.images = images;
   settings.skip_bad |= skip_bad;
   return open_corpus(settings, &state.tokenizer, everything, {}, blank);
 }
@@ -139,6 +140,10 @@ Command command(
                  "text or samples (*.jsonl) to measure on, the validation part as in training; default: "
                  "the run's own data")
           .wants("FILE|DIR");
+      options
+          .value("--images", images,
+                 "folder of the pictures that rows name; default: the run's, or that of the data")
+          .wants("FOLDER");
       options.flag("--all", everything, "with --data: use all of it, not only the validation part");
       options.flag("--skip-bad", skip_bad, "samples: skip malformed lines instead of refusing the file");
       options.flag(

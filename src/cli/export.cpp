@@ -9,13 +9,13 @@
 namespace plimsoll::cli::export_command {
 namespace {
 
-std::string path, peft, merged, dtype = "same";
+std::string path, model, peft, merged, dtype = "same";
 bool as_json = false;
 
 void run() {
   if (peft.empty() == merged.empty()) fail_input("give either --peft DIR or --merged DIR");
   if (!peft.empty() && dtype != "same") fail_input("--dtype goes with --merged DIR; an adapter is f32");
-  const SavedModel saved = find_model(path);
+  const SavedModel saved = find_model(path, model);
   for (const std::string& note : saved.notes) fmt::print(stderr, "note: {}\n", note);
   if (!peft.empty())
     export_peft(saved, peft);
@@ -37,6 +37,10 @@ Command command(
     "plimsoll export runs/mine --peft adapter\n  plimsoll export runs/mine --merged model --dtype bf16",
     [](Options& options) {
       options.value("run", path, "run folder or checkpoint").needed().wants("RUN");
+      options
+          .value("--model", model,
+                 "folder of the model the run started from, where it is not what the run names")
+          .wants("DIR");
       options.value("--peft", peft, "write the adapters for PEFT into this new folder").wants("DIR");
       options.value("--merged", merged, "write the whole model for transformers into this new folder")
           .wants("DIR");

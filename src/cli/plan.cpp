@@ -34,16 +34,16 @@ Way way_for(const Settings& settings, int vocab, uint64_t overhead) {
 std::vector<Way> frontier(const Settings& settings, int vocab) {
   std::vector<Way> all = ways(settings, vocab, thread_count(settings));
   all.push_back(smallest(settings, vocab, thread_count(settings)));
+  predict(all, settings);
   std::stable_sort(all.begin(), all.end(), [](const Way& a, const Way& b) { return a.seconds < b.seconds; });
   std::vector<Way> best;
   for (const Way& way : all)
-    if (best.empty() || way.plan_bytes < best.back().plan_bytes) best.push_back(way);
+    if (best.empty() || way.bytes() < best.back().bytes()) best.push_back(way);
   return best;
 }
 
 void print_sweep(const Settings& settings, int vocab, uint64_t overhead) {
-  std::vector<Way> best = frontier(settings, vocab);
-  predict(best, settings);
+  const std::vector<Way> best = frontier(settings, vocab);
   if (!svg.empty()) write_durably(svg, sweep_svg(best, overhead));
   if (as_json) {
     nlohmann::ordered_json out;
@@ -107,7 +107,7 @@ void run() {
     bind_data(start, *open_corpus(start.state.settings));
   const Settings& settings = start.state.settings;
   const int vocab = settings.vocab ? settings.vocab : start.state.vocab;
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(settings);
   if (rank_count < 1 || rank_count > 4096) fail_input("--ranks {}: give 1 to 4096", rank_count);
   if (rank_count == 1 && !(bandwidth.empty() && latency.empty()))
     fail_input("--bandwidth and --latency are for several ranks; give --ranks N");

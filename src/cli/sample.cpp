@@ -28,6 +28,12 @@ SamplingOptions options{.temperature = 0.8};
 SettingsSources published;  // --model and what goes with it
 
 void check() {
+  if (!question.empty() && !prompt.empty()) fail_input("give either --chat or --prompt");
+  if (interactive && (!question.empty() || !prompt.empty() || !images.empty() || as_json))
+    fail_input("--interactive asks for prompts and writes text; leave {} out", as_json           ? "--json"
+                                                                               : !images.empty() ? "--image"
+                                                                               : prompt.empty()  ? "--chat"
+                                                                                                : "--prompt");
   if (length < 1) fail_input("--length {} is not positive", length);
   if (!(options.temperature >= 0))
     fail_input("--temperature {} is negative; 0 takes the likeliest token", options.temperature);

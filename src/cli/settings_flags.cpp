@@ -61,11 +61,14 @@ void add_loading(Options& flags, std::string& memory, std::string& stream) {
 }
 
 SavedModel run_or_published(const std::string& path, const SettingsSources& sources) {
-  const bool published = sources.command_line.contains("model");
-  if (published != path.empty()) fail_input("give either a run folder or --model DIR");
-  if (!published && !sources.command_line.empty())
-    fail_input("--{} goes with --model DIR; a run has its own", sources.command_line.begin()->first);
-  return published ? published_model(sources) : find_model(path);
+  const auto model = sources.command_line.find("model");
+  const bool published = model != sources.command_line.end();
+  if (path.empty() && !published) fail_input("give either a run folder or --model DIR");
+  if (path.empty()) return published_model(sources);
+  for (const auto& [name, value] : sources.command_line)
+    if (name != "model")
+      fail_input("{} goes with --model DIR and no run; a run has its own", find_setting(name)->flag());
+  return find_model(path, published ? model->second : "");
 }
 
 void add_settings(Options& flags, SettingsSources& sources) {

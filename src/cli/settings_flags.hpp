@@ -12,7 +12,8 @@ void add_settings(Options& flags, SettingsSources& sources);
 void add_published(Options& flags, SettingsSources& sources);
 // --memory and --stream of commands that load a model without training it.
 void add_loading(Options& flags, std::string& memory, std::string& stream);
-// The model of the run at `path`, or the published one where none is given. InputError unless it is one of the two.
+// The model of the run at `path`, where --model says only where the model it started from is now, or the published one where
+// there is no run.
 SavedModel run_or_published(const std::string& path, const SettingsSources& sources);
 
 }  // namespace plimsoll::cli

@@ -11,6 +11,8 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "data/labels.hpp"
+#include "data/pictures.hpp"
+#include "pretrained/config.hpp"
 #include "tokens/tokenizer.hpp"
 
 namespace plimsoll::cli::tokenize_command {
@@ -19,7 +21,7 @@ namespace {
 constexpr uint64_t most_bytes = uint64_t(1) << 31;
 
 struct Text {
-  std::string model, file, chat = "auto";
+  std::string model, file, images, chat = "auto";
   bool decode = false, labels = false, as_json = false, count = false, template_tokens = false, rows = false;
 };
 
@@ -77,7 +79,15 @@ std::vector<std::string> parse_texts(std::string_view text) {
 void print_labels(const Text& options) {
   const ModelText text = load_model_text(options.model, options.chat);
   std::vector<std::vector<int32_t>> ids, labels;
-  for (const Row& row : parse_rows(read_input(options.file))) {
+  std::optional<Pictures> pictures;
+  if (looks_at_pictures(options.model))
+    pictures.emplace(PictureOptions{*read_config(options.model).pictures,
+                                    options.images.empty() ? std::filesystem::path(options.file).parent_path()
+                                                           : std::filesystem::path(options.images),
+                                    most_bytes});
+  for (Row& row : parse_rows(read_input(options.file))) {
+    if (!row.pictures.empty() && !pictures) fail_input("a row has a picture, and the model looks at none");
+    if (pictures) pictures->add(row);
     const bool chat = row.schema == Schema::messages || row.schema == Schema::instruction;
     LabelledTokens labelled = Labeller(text, chat).label(row);
     labels.emplace_back();
@@ -109,7 +119,7 @@ void run(const Text& options) {
   const tokens::Tokenizer tokenizer = tokens::Tokenizer::load(options.model);
   const std::string input = read_input(options.file);
   if (options.decode) return print_text(tokenizer.decode(parse_ids(input)), options.as_json);
-  const bool rows = options.rows || options.file.ends_with(".jsonl");
+  const bool rows = options.rows || names_rows(options.file);
   const std::vector<std::string> texts = rows ? parse_texts(input) : std::vector<std::string>{input};
   std::vector<std::vector<int32_t>> ids;
   const auto start = std::chrono::steady_clock::now();
@@ -156,6 +166,10 @@ Command command(
           .value("--chat-template", text->chat,
                  "with --labels: how conversations become text; auto: the model's own template")
           .one_of({"auto", "chatml", "llama3", "plain"});
+      options
+          .value("--images", text->images,
+                 "with --labels: folder of the pictures that rows name; default: that of the file")
+          .wants("FOLDER");
       options.flag("--count", text->count, "print how many tokens there are instead of the ids");
       options.flag("--json", text->as_json, "print one JSON object");
       options.run([text] { run(*text); });

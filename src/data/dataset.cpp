@@ -39,7 +39,7 @@ struct Dataset::Reader {
   const ModelText& text;
   const DatasetOptions& options;
   std::optional<Labeller> labeller = {};
-  std::vector<uint64_t> hashes = {};  // of the rows' tokens
+  std::vector<uint64_t> hashes = {};  // of the rows' tokens and pictures
   TokenHash hash = {};                // of the tokens of all samples
 
   void read_line(std::string_view line, uint64_t number) {
@@ -59,7 +59,9 @@ struct Dataset::Reader {
       if (set.pictures_) shown = set.pictures_->add(row);
       const LabelledTokens labelled = labeller->label(row);
       check_pictures(row, labelled);
-      hashes.push_back(XXH3_64bits(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t)));
+      const uint64_t seen = XXH3_64bits(shown.data(), shown.size() * sizeof(uint32_t));
+      hashes.push_back(
+          XXH3_64bits_withSeed(labelled.tokens.data(), labelled.tokens.size() * sizeof(int32_t), seen));
       if (set.add(labelled, number, text.tokenizer, options, hash) && set.pictures_) {
         set.shown_.append(shown);
         set.shown_begin_.push_back(set.shown_.size());

@@ -67,6 +67,7 @@ LabelledTokens Labeller::label(const Row& row) const {
     default:
       label_chat(row.messages, out);
   }
+  text_.check(out.tokens);
   return out;
 }
 
@@ -74,6 +75,7 @@ std::vector<int32_t> Labeller::prompt(const std::vector<Message>& messages) cons
   LabelledTokens out;
   label_chat(messages, out);
   append(out, text_.chat.answer_prompt(), "", false);
+  text_.check(out.tokens);
   return out.tokens;
 }
 

@@ -19,6 +19,7 @@ class Labeller {
   // there are conversations at all.
   Labeller(const ModelText& text, bool chats);
 
+  // InputError for tokens that the model does not know.
   LabelledTokens label(const Row& row) const;
   // The conversation up to the place where the assistant answers.
   std::vector<int32_t> prompt(const std::vector<Message>& messages) const;

@@ -52,6 +52,13 @@ std::optional<int32_t> find_id(const json& config, const char* key, const tokens
   return tokenizer.has(id.get<int32_t>()) ? std::optional(id.get<int32_t>()) : std::nullopt;
 }
 
+// How many tokens the model itself knows: a tokenizer may have more.
+int rows_of(const json& config) {
+  const auto text = config.find("text_config");
+  const json size = (text != config.end() && text->is_object() ? *text : config).value("vocab_size", json());
+  return size.is_number_unsigned() && size.get<uint64_t>() < INT32_MAX ? size.get<int>() : INT32_MAX;
+}
+
 ChatTemplate choose_template(std::string_view name, const std::optional<std::string>& own) {
   if (name == "auto") return own ? ChatTemplate::recognise(*own) : ChatTemplate(ChatFormat::plain);
   for (const ChatFormat format : {ChatFormat::plain, ChatFormat::chatml, ChatFormat::llama3})
@@ -84,7 +91,18 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
           begin,
           end,
           fmt::format("xxh3-64 {:016x}", XXH3_64bits(file.data(), file.size())),
-          problem};
+          problem,
+          rows_of(sizes)};
+}
+
+void ModelText::check(std::span<const int32_t> tokens) const {
+  for (const int32_t token : tokens)
+    if (token >= rows)
+      fail_input(
+          "the token {} has the id {}, and the model knows only {} tokens; leave it out of the text, or "
+          "resize "
+          "the model's embeddings",
+          tokens::quote(tokenizer.bytes(token)), token, rows);
 }
 
 bool ModelText::ends_answer(int32_t token) const {

@@ -28,7 +28,7 @@ PackedCorpus::PackedCorpus(const std::string& path, Tokenizer tokenizer, const P
 
 // Drawn like the samples with provenance are, so that a file sorted by source has all of them in both parts.
 std::array<std::vector<uint32_t>, 2> PackedCorpus::divide(bool all_for_validation) const {
-  const size_t count = data_.samples(), least = all_for_validation ? 1 : 2;
+  const size_t count = data_.samples(), least = all_for_validation ? 1 : least_samples;
   if (count < least)
     fail_input(
         "[data] {}: {} of its {} rows can be learned from; at least {} are needed (plimsoll data check says "
@@ -139,14 +139,16 @@ std::vector<std::string> PackedCorpus::notes() const {
   const DatasetFigures& f = figures();
   std::vector<std::string> notes;
   if (f.masked)
-    notes.push_back(fmt::format("{} rows have nothing to learn and are left out", format_count(f.masked)));
-  if (f.empty) notes.push_back(fmt::format("{} rows are empty and are left out", format_count(f.empty)));
+    notes.push_back(
+        fmt::format("rows left out because nothing in them is learned: {}", format_count(f.masked)));
+  if (f.empty)
+    notes.push_back(fmt::format("rows left out because they are empty: {}", format_count(f.empty)));
   if (f.cut)
-    notes.push_back(fmt::format("{} rows are longer than the context: {} of their tokens are cut off",
-                                format_count(f.cut), format_count(f.cut_tokens)));
+    notes.push_back(fmt::format("rows longer than the context: {}; tokens cut off: {}", format_count(f.cut),
+                                format_count(f.cut_tokens)));
   if (f.bad)
     notes.push_back(
-        fmt::format("{} malformed rows are skipped; the first is {}", format_count(f.bad), f.first_bad));
+        fmt::format("malformed rows skipped: {}; the first is {}", format_count(f.bad), f.first_bad));
   if (selects_) {
     const uint64_t without = part(Split::train).nothing_left;
     notes.push_back(fmt::format(

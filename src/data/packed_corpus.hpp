@@ -11,6 +11,9 @@
 
 namespace plimsoll {
 
+// To learn from, and to validate with.
+constexpr size_t least_samples = 2;
+
 struct PackedOptions {
   DatasetOptions rows = {};
   uint64_t selective_from_epoch = 0;  // selective loss begins with this epoch, counted from 0

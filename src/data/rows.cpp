@@ -1,7 +1,10 @@
 #include "data/rows.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace plimsoll {
 namespace {
@@ -89,6 +92,22 @@ void place_pictures(Row& row) {
   }
 }
 
+// Says why a line is no JSON object.
+[[noreturn]] void refuse_line(std::string_view line) {
+  if (nests_deeper(line)) fail_input("it nests deeper than {} levels", deepest_json);
+  try {
+    fail_input("it is a JSON {}; expected an object", json::parse(line).type_name());
+  } catch (const json::parse_error& error) {
+    const std::string_view what = error.what();
+    if (what.find("UTF-8") != what.npos)
+      fail_input("byte {} of it is not UTF-8; convert the file first", error.byte);
+    if (what.find("surrogate") != what.npos)
+      fail_input("byte {} of it ends half a pair of surrogates (\\ud800 to \\udfff)", error.byte);
+    if (error.byte > line.size()) fail_input("it is not a JSON object: it ends too early");
+    fail_input("it is not a JSON object: byte {} is unexpected", error.byte);
+  }
+}
+
 }  // namespace
 
 const char* schema_name(Schema schema) {
@@ -104,11 +123,38 @@ const char* schema_name(Schema schema) {
   }
 }
 
+bool names_rows(std::string_view path) {
+  std::string name(path);
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson");
+}
+
+void refuse_misnamed_rows(const std::string& path, std::string_view content) {
+  if (names_rows(path)) return;
+  const auto skip_blank = [&] {
+    content.remove_prefix(std::min(content.find_first_not_of(" \t\r\n"), content.size()));
+  };
+  if (content.starts_with("\xEF\xBB\xBF")) content.remove_prefix(3);
+  skip_blank();
+  if (content.starts_with('[')) {
+    content.remove_prefix(1);
+    skip_blank();
+    if (content.starts_with('{'))
+      fail_input("[data] {}: it is a JSON array of objects; write one object a line into a file *.jsonl",
+                 path);
+  } else if (content.starts_with('{')) {
+    const std::string_view line = text::next_line(content).substr(0, longest_row);
+    if (!has_more_values(line, most_values) && parse_json(line).is_object())
+      fail_input("[data] {}: it has a JSON object a line, which are rows; name it *.jsonl", path);
+  }
+}
+
 Row parse_row(std::string_view line) {
   if (line.size() > longest_row) fail_input("it has more than {} MiB", longest_row >> 20);
   if (has_more_values(line, most_values)) fail_input("it has more than {} values", most_values);
   const json object = parse_json(line);
-  if (!object.is_object()) fail_input("it is not a JSON object");
+  if (!object.is_object()) refuse_line(line);
   Row row;
   if (object.contains("messages")) {
     row.schema = Schema::messages;

@@ -29,6 +29,11 @@ struct Row {
 };
 constexpr std::string_view picture_mark = "<image>";
 
+// Whether a file of this name is read as rows: *.jsonl or *.ndjson, in any case.
+bool names_rows(std::string_view path);
+// InputError where a file of another name holds rows: it would be taken for text.
+void refuse_misnamed_rows(const std::string& path, std::string_view content);
+
 // InputError, without the number of the line, for anything that is not such an object. Other keys may hold anything.
 Row parse_row(std::string_view line);
 

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "data/model_text.hpp"
+#include "data/rows.hpp"
 #include "data/text_files.hpp"
 #include "platform/mapped_file.hpp"
 
@@ -47,6 +48,8 @@ void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::func
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (text.empty()) return;
+  refuse_misnamed_rows(path, text);
+  marks_ += text.starts_with("\xEF\xBB\xBF");
   std::vector<int32_t> part;
   const auto keep = [&] {
     hash.update(std::as_bytes(std::span(part)));
@@ -55,23 +58,39 @@ void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::func
   };
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = next_cut(text, std::min(text.size(), begin + pass_stride));
+    const std::string_view here = text.substr(begin, end - begin);
     try {
-      model.tokenizer.encode(text.substr(begin, end - begin), part);
+      model.tokenizer.encode(here, part);
+      model.check(part);
     } catch (const InputError& error) {
       fail_input("[data] {}, from byte {}: {}", path, begin + 1, error.what());
     }
+    for (size_t at = here.find("\r\n"); at != here.npos; at = here.find("\r\n", at + 2)) ++returns_;
     keep();
     file.drop(begin, end - begin);
     begin = end;
     pass(begin);
   }
   if (model.end) part.push_back(*model.end);
+  model.check(part);
   keep();
   bytes_ += text.size();
 }
 
 std::string TokenCorpus::description() const {
   return fmt::format("{} ({}, {} tokens)", path_, format_bytes(bytes_), format_count(tokens_.size()));
+}
+
+std::vector<std::string> TokenCorpus::notes() const {
+  std::vector<std::string> notes;
+  if (returns_)
+    notes.push_back(
+        fmt::format("{}: line ends that are CRLF, and are learned so: {}; convert it to leave them out",
+                    path_, format_count(returns_)));
+  if (marks_)
+    notes.push_back(
+        fmt::format("{}: the byte-order mark is read as text; convert it to leave it out", path_));
+  return notes;
 }
 
 void TokenCorpus::window(Split split, uint64_t place, std::span<int32_t> out) const {

@@ -25,6 +25,8 @@ class TokenCorpus final : public Corpus {
     return split == Split::train ? train_tokens_ : tokens_.size() - train_tokens_;
   }
   void window(Split split, uint64_t place, std::span<int32_t> out) const override;
+  // Nothing is changed: the model's tokenizer has tokens for everything.
+  std::vector<std::string> notes() const override;
 
  private:
   void read(const std::string& path, TokenHash& hash, const std::function<void(uint64_t)>& pass);
@@ -33,6 +35,7 @@ class TokenCorpus final : public Corpus {
   Tokenizer tokenizer_;
   Spilled<int32_t> tokens_;
   uint64_t train_tokens_ = 0, bytes_ = 0;
+  uint64_t returns_ = 0, marks_ = 0;  // CRLFs; files that begin with a byte-order mark
   std::string fingerprint_;
 };
 

@@ -50,7 +50,7 @@ void Tokenizer::read_from(const std::filesystem::path& folder, std::string_view 
 }
 
 int Tokenizer::vocabulary() const {
-  if (kind_ == Kind::model) return model_ ? model_->tokenizer.vocabulary() : 0;
+  if (kind_ == Kind::model) return model_ ? std::min(model_->tokenizer.vocabulary(), model_->rows) : 0;
   return kind_ == Kind::bytes ? 256 : static_cast<int>(characters_.size());
 }
 
@@ -69,7 +69,11 @@ int32_t Tokenizer::token_beyond_ascii(char32_t character) const {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
-  if (kind_ == Kind::model) return model_->tokenizer.encode(text);
+  if (kind_ == Kind::model) {
+    std::vector<int32_t> tokens = model_->tokenizer.encode(text);
+    model_->check(tokens);
+    return tokens;
+  }
   std::vector<int32_t> tokens;
   tokens.reserve(text.size());
   auto rest = bytes_of(text);

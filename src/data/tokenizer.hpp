@@ -32,13 +32,14 @@ class Tokenizer {
   void read_from(const std::filesystem::path& folder, std::string_view chat = "auto");
 
   Kind kind() const { return kind_; }
+  // Of a model no more than it has rows: encode() gives no others.
   int vocabulary() const;
   // The most bytes that one token writes.
   size_t longest_token() const;
   // What else the model says about text; only of Kind::model.
   const std::shared_ptr<const ModelText>& model() const { return model_; }
 
-  // InputError for text that is not UTF-8 or has a character not in the vocabulary: names it and its
+  // InputError for text that is not UTF-8 or has a character or token not in the vocabulary: names it and its
   // position.
   std::vector<int32_t> encode(std::string_view text) const;
   // Tokens outside the vocabulary are an Error. Bytes come back as they are, be they UTF-8 or not.

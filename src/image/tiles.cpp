@@ -74,8 +74,11 @@ PixelSize whole_tiles(PixelSize size, int64_t tile) {
 }  // namespace
 
 TileSettings parse_tile_settings(std::string_view text) {
-  const json settings = parse_json(text);
-  if (!settings.is_object()) fail_input("it is not a JSON object");
+  const json file = parse_json(text);
+  if (!file.is_object()) fail_input("it is not a JSON object");
+  const auto inner = file.find("image_processor");
+  const json& settings = inner == file.end() ? file : *inner;
+  if (!settings.is_object()) fail_input("'image_processor' is not an object");
   TileSettings out;
   out.tile = edge_of(settings, "max_image_size", "longest_edge", 364);
   if (!out.tile) fail_input("'max_image_size' has no 'longest_edge'");
@@ -106,7 +109,14 @@ TileSettings parse_tile_settings(std::string_view text) {
 }
 
 TileSettings read_tile_settings(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "preprocessor_config.json";
+  std::error_code ignored;
+  std::filesystem::path path = folder / "preprocessor_config.json";
+  if (!std::filesystem::exists(path, ignored)) path = folder / "processor_config.json";
+  if (!std::filesystem::exists(path, ignored))
+    fail_input(
+        "{}: there is neither preprocessor_config.json nor processor_config.json in it, which say how "
+        "pictures are cut; copy them from the published model",
+        folder.string());
   const std::string text = read_file(path, 1'000'000);
   try {
     return parse_tile_settings(text);

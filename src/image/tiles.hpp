@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-// What preprocessor_config.json says.
+// What the settings of a model's image processor say.
 struct TileSettings {
   int64_t tile = 512;           // pixels of an edge
   int64_t longest_edge = 2048;  // of the resized picture; 0: fixed, as below
@@ -30,9 +30,10 @@ struct TileSettings {
   }
 };
 
-// InputError, without a path, for settings that would make other pixels than these.
+// Of preprocessor_config.json, or of processor_config.json, which has them under `image_processor`. InputError, without a path,
+// for settings that would make other pixels than these.
 TileSettings parse_tile_settings(std::string_view json);
-// The same of DIR/preprocessor_config.json, with the path.
+// The same of the first of those that the folder has, with the path.
 TileSettings read_tile_settings(const std::filesystem::path& folder);
 
 // What a model makes of pictures in its text.

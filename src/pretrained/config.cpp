@@ -209,7 +209,7 @@ void read_pictures(const std::filesystem::path& folder, const Idefics3Details& d
                    PretrainedConfig& read) {
   const TileSettings settings = read_tile_settings(folder);
   if (settings.tile != details.tile)
-    fail_input("its tower looks at tiles of {} pixels, and preprocessor_config.json cuts tiles of {}",
+    fail_input("its tower looks at tiles of {} pixels, and its image processor cuts tiles of {}",
                details.tile, settings.tile);
   auto complete = std::make_shared<Idefics3Details>(details);
   complete->rescale = settings.rescale;
@@ -259,6 +259,14 @@ PretrainedConfig parse_config(std::string_view text) {
         Keys::shown((*named)[0]));
   check_total(read.spec);
   return read;
+}
+
+bool looks_at_pictures(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return false;
+  const json config = parse_json(read_file(path, largest_config));
+  return config.is_object() && config.contains("vision_config");
 }
 
 PretrainedConfig read_config(const std::filesystem::path& folder) {

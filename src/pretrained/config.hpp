@@ -23,5 +23,7 @@ struct PretrainedConfig {
 PretrainedConfig parse_config(std::string_view json);
 // The same of DIR/config.json, with the path.
 PretrainedConfig read_config(const std::filesystem::path& folder);
+// Whether DIR/config.json describes a tower, known to this program or not.
+bool looks_at_pictures(const std::filesystem::path& folder);
 
 }  // namespace plimsoll

@@ -22,6 +22,11 @@ std::string last_part(std::string_view module) {
   return std::string(dot == module.npos ? module : module.substr(dot + 1));
 }
 
+std::string without_spaces(std::string name) {
+  std::erase(name, ' ');
+  return name;
+}
+
 bool named(std::string_view module, std::string_view name) {
   return module == name || (module.ends_with(name) && module[module.size() - name.size() - 1] == '.');
 }
@@ -63,7 +68,7 @@ std::vector<std::string> trained_parts(const std::string& text) {
   std::vector<std::string> parts;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
+    parts.push_back(without_spaces(text.substr(at, end - at)));
     at = end + 1;
   }
   return parts;
@@ -98,8 +103,9 @@ std::vector<std::string> adaptable_modules(const Pretrained& model) {
 }
 
 bool are_names(const std::string& targets) {
-  return std::all_of(targets.begin(), targets.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == ','; });
+  return std::all_of(targets.begin(), targets.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == ',' || c == ' ';
+  });
 }
 
 std::vector<std::string> target_names(const Pretrained& model, const std::string& targets) {
@@ -114,8 +120,8 @@ std::vector<std::string> target_names(const Pretrained& model, const std::string
   };
   for (size_t at = 0; at <= targets.size();) {
     const size_t end = std::min(targets.find(',', at), targets.size());
-    if (end == at) fail_input("lora_targets: '{}' has an empty name", targets);
-    const std::string name = targets.substr(at, end - at);
+    const std::string name = without_spaces(targets.substr(at, end - at));
+    if (name.empty()) fail_input("lora_targets: '{}' has an empty name", targets);
     name == "all" ? add_all(false) : name == "tower.all" ? add_all(true) : add(name);
     at = end + 1;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -18,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* single_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
+constexpr std::string_view head_name = "lm_head.weight";
 constexpr uint64_t largest_index = 16'000'000;
 constexpr size_t load_buffer = size_t{1} << 20;
 
@@ -38,7 +40,7 @@ std::string_view model_name_of(std::string_view name, const ModelSpec& spec) {
 
 // Buffers that older files hold and no computation needs, and the copy of a tied head.
 bool left_aside(std::string_view name, const ModelSpec& spec) {
-  if (spec.tied && name == "lm_head.weight") return true;
+  if (spec.tied && name == head_name) return true;
   if (spec.family == "gpt2") return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
   return name.ends_with(".rotary_emb.inv_freq");
 }
@@ -67,7 +69,11 @@ void PretrainedWeights::open(const fs::path& folder) {
   else if (fs::exists(folder / single_name, ignored))
     index.files = {single_name};
   else
-    fail_input("--model {}: there is neither {} nor {} in it", folder_, single_name, index_name);
+    fail_input("--model {}: there is neither {} nor {} in it{}", folder_, single_name, index_name,
+               fs::exists(folder / "pytorch_model.bin", ignored) ||
+                       fs::exists(folder / "pytorch_model.bin.index.json", ignored)
+                   ? "; convert its pytorch_model.bin: transformers' save_pretrained() writes safetensors"
+                   : "");
   size_t found = 0;
   for (const std::string& name : index.files) {
     const SafetensorsFile file(folder / name);
@@ -108,6 +114,9 @@ void PretrainedWeights::match(const ModelSpec& spec) {
       const std::string_view name = model_name_of(part.entry.name, spec);
       const auto found = wanted.find(name);
       if (found == wanted.end()) {
+        if (spec.tied && name == head_name)
+          for (const auto& [other, type] : wanted)
+            if (other.ends_with("embed_tokens.weight") || other == "wte.weight") embedding_ = other;
         if (left_aside(name, spec)) continue;
         fail_input("{}: tensor '{}' belongs to no part of a {} model of this config.json", files_[f].string(),
                    shown(part.entry.name), spec.family);
@@ -143,6 +152,7 @@ ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots,
   for (const TensorSlot& slot : slots) places[slot.name] = &slot;
   const auto buffer = std::make_unique<std::byte[]>(load_buffer);
   Checksum checksum;
+  std::optional<ChecksumText> tied_head, embedded;
   for (size_t f = 0; f < files_.size(); ++f) {
     platform::DirectFile file(files_[f].string());
     if (file.size() != sizes_[f]) fail_input("{}: it has changed since it was opened", files_[f].string());
@@ -162,13 +172,15 @@ ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots,
       const TensorSlot* slot = place == places.end() ? nullptr : place->second;
       const DType from = slot ? (*this)[part.name].dtype : DType::u8;
       const bool straight = slot && slot->dtype == from;
+      const bool head = !embedding_.empty() && part.name.empty() && part.entry.name.ends_with(head_name);
+      const bool compared = head || (!embedding_.empty() && part.name == embedding_);
       Checksum own;
       int64_t element = 0;
       for (uint64_t done = 0; done < part.entry.bytes();) {
         const auto bytes = size_t(std::min<uint64_t>(load_buffer, part.entry.bytes() - done));
         std::byte* to = straight ? static_cast<std::byte*>(slot->data) + done : buffer.get();
         read(part.entry.begin + done, to, bytes);
-        if (each) own.update(to, bytes);
+        if (each || compared) own.update(to, bytes);
         done += bytes;
         if (!slot || straight) continue;
         if (slot->dtype != DType::f32)
@@ -179,8 +191,15 @@ ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots,
         element += count;
       }
       if (each && !part.name.empty()) (*each)[part.name] = own.text();
+      if (compared) (head ? tied_head : embedded) = own.text();
     }
   }
+  if (tied_head && embedded && view(*tied_head) != view(*embedded))
+    fail_input(
+        "--model {}: its lm_head.weight differs from {}, while 'tie_word_embeddings' says they are one; set "
+        "it to "
+        "false in config.json",
+        folder_, embedding_);
   return checksum.text();
 }
 

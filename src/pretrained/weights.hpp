@@ -42,7 +42,7 @@ class PretrainedWeights {
   const std::vector<Part>& parts(size_t file) const { return parts_[file]; }
 
   // Reads every byte of every file once, fills the slots, widening where a slot is f32, and returns the checksum of all
-  // files. InputError where a file is no longer what it was.
+  // files. InputError where a file is no longer what it was, or a tied head is not the embedding.
   // `each` gets the checksum of every tensor by its name.
   ChecksumText load(std::span<const TensorSlot> slots,
                     std::unordered_map<std::string, ChecksumText>* each = nullptr) const;
@@ -56,6 +56,7 @@ class PretrainedWeights {
   std::vector<std::vector<Part>> parts_;  // by file
   std::vector<uint64_t> sizes_;           // of the files
   std::unordered_map<std::string, PretrainedTensor> tensors_;
+  std::string embedding_;  // its name, where the files also hold it as the head of a tied model
 };
 
 }  // namespace plimsoll

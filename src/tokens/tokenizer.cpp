@@ -26,7 +26,7 @@ size_t ascii_length(std::string_view text) {
 void require_utf8(std::string_view text) {
   for (size_t at = ascii_length(text); at < text.size(); at += ascii_length(text.substr(at))) {
     const CodePoint c = first_code_point(bytes_of(text.substr(at)));
-    if (!c.bytes) fail_input("[tokenizer] byte {} of the text is not UTF-8; convert it first", at + 1);
+    if (!c.bytes) fail_input("byte {} of the text is not UTF-8; convert it first", at + 1);
     at += size_t(c.bytes);
   }
 }

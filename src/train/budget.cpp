@@ -87,6 +87,13 @@ uint64_t process_overhead(const ProcessMemory& now) {
   return (now.resident + more_than_resident + step - 1) / step * step;
 }
 
+uint64_t process_overhead(const Settings& settings) {
+  // Measured with pictures of all formats: of libjpeg, libpng, libwebp and zlib nine tenths become resident, and more of the
+  // program's own code than training on text needs.
+  constexpr uint64_t decoding = 1'200'000;
+  return process_overhead() + (picture_tokens(settings) ? decoding : 0);
+}
+
 const char* smaller_run(const Settings& settings) {
   return settings.model.empty()   ? "a smaller --dim, --layers or --context"
          : settings.lora_rank > 0 ? "a smaller --context or --lora-rank"
@@ -103,16 +110,18 @@ Way smallest(const Settings& settings, int vocab, int threads) {
   // Rows of logits trade against nothing else, so a few are tried; fewer windows never need more memory.
   for (int rows : few_logits(settings, vocab) ? std::vector{0} : std::vector{8, 32})
     for (RecomputeChoice recompute :
-         {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}}) {
-      const Way way = planned({.micro_batch = 1,
-                               .leaves = settings.leaves,
-                               .recompute = recompute,
-                               .loss_rows = rows,
-                               .staging = false,
-                               .stream = can_stream(settings)},
-                              settings, vocab, threads, Effort::full);
-      if (way.bytes() < least.bytes()) least = way;
-    }
+         {RecomputeChoice{Recompute::cheap, 0}, RecomputeChoice{Recompute::blocks, settings.layers}})
+      for (const bool stream : {false, true}) {  // of a small model it costs more than it saves
+        if (stream ? !can_stream(settings) : stated_way(settings, vocab).stream) continue;
+        const Way way = planned({.micro_batch = 1,
+                                 .leaves = settings.leaves,
+                                 .recompute = recompute,
+                                 .loss_rows = rows,
+                                 .staging = false,
+                                 .stream = stream},
+                                settings, vocab, threads, Effort::full);
+        if (way.bytes() < least.bytes()) least = way;
+      }
   return least;
 }
 

@@ -28,6 +28,8 @@ ProcessMemory process_memory();
 // command finds the same figure again unless more is resident already than is usual.
 uint64_t process_overhead(const ProcessMemory& now);
 inline uint64_t process_overhead() { return process_overhead(process_memory()); }
+// With what decoding pictures adds, where the model of the settings looks at them.
+uint64_t process_overhead(const Settings& settings);
 
 // What to give instead of a run that is too large.
 const char* smaller_run(const Settings& settings);

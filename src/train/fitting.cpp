@@ -104,7 +104,7 @@ proc::Roots limit_roots() {
 FittedWay fitted_way(const Settings& settings, int vocab, std::optional<guard::Policy>& policy) {
   const int threads = thread_count(settings);
   const uint64_t line = parse_size(settings.memory).of(machine_memory().total);
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(settings);
   const Way wanted = choose(settings, vocab, threads, line, overhead);
   const auto room = find_room(policy, wanted.bytes() + overhead);
   if (!room || wanted.bytes() + overhead <= room->undisturbed) return {wanted, ""};
@@ -129,7 +129,7 @@ void refuse_what_cannot_fit(const Settings& settings, int vocab, const std::opti
                             uint64_t plan_bytes) {
   const auto room = find_room(policy, plan_bytes);
   if (!room) return;
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(settings);
   const uint64_t needed = plan_bytes + overhead;
   if (needed <= room->most) return;
   std::string advice;

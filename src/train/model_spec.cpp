@@ -14,7 +14,7 @@ Tuning tuning_of(const Settings& s, Trained what, bool stream = false) {
           .what = what,
           .last_blocks = s.train_last,
           .rank = s.lora_rank,
-          .alpha = s.lora_alpha > 0 ? s.lora_alpha : 2. * s.lora_rank,
+          .alpha = s.adapter_alpha(),
           .stream = stream,
           .targets = s.lora_targets,
           .parts = what == Trained::nothing ? std::vector<std::string>{} : trained_parts(s.train_parts)};

@@ -118,6 +118,8 @@ std::vector<std::pair<std::string, std::string>> own_vision_files(const Settings
                                  {"image_mean", details.mean},
                                  {"image_std", details.deviation},
                                  {"do_pad", true}};
+  const ordered_json processor = {{"processor_class", "Idefics3Processor"},
+                                  {"image_seq_len", details.rows()}};
   const ordered_json tokens = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                                {"eos_token", "<end_of_utterance>"},
                                {"model_max_length", s.context},
@@ -125,6 +127,8 @@ std::vector<std::pair<std::string, std::string>> own_vision_files(const Settings
   return {{"config.json", config.dump(2) + "\n"},
           {"preprocessor_config.json", pictures.dump(2) + "\n"},
           {"tokenizer_config.json", tokens.dump(2) + "\n"},
+          {"processor_config.json", processor.dump(2) + "\n"},
+          {"chat_template.jinja", own_template},
           {"tokenizer.json", byte_tokenizer_json()}};
 }
 

@@ -154,7 +154,7 @@ void PictureFeed::copy(Split split, std::span<const uint64_t> windows, Input inp
     }
   if (trained_)
     decode({}, [&](uint32_t, std::span<const uint8_t> tiles) {
-      for (size_t at = 0; at < tiles.size(); at += bytes) put(tiles.data() + at);
+      for (size_t at = 0; at < tiles.size(); at += bytes, ++looked_) put(tiles.data() + at);
     });
   std::memset(place, 0, size_t(end - place));
 }

@@ -106,7 +106,7 @@ PreparedRun prepare(Start start, const ReadingProgress& reading, const ranks::Te
   Runtime::Extras more = extras(settings, vocab, way, policy, team.any(!settings.memory.empty()));
   options.team = team;
   for (ProgramOptions& smaller : more.smaller) smaller.team = team;
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(settings);
   auto runtime = std::make_unique<Runtime>(options, thread_count(settings), gemm, way.staging, more);
   if (!settings.model.empty())
     start.state.base_checksum =

@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "data/byte_text.hpp"
 #include "data/packed_corpus.hpp"
+#include "data/rows.hpp"
 #include "data/sample_corpus.hpp"
 #include "data/text_corpus.hpp"
 #include "data/token_corpus.hpp"
@@ -35,6 +36,15 @@ fs::path fresh_folder(const Settings& settings) {
   return folder;
 }
 
+// No token may be beyond the rows of the model.
+void check_vocabulary(const RunState& state, int tokens) {
+  if (state.vocab >= tokens) return;
+  fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, tokens,
+             state.settings.model.empty() ? "data" : "model's tokenizer",
+             state.settings.model.empty() ? "leave --vocab out"
+                                          : "config.json and tokenizer.json do not belong together");
+}
+
 // A state on disk has only the checksum of a published model's tokenizer.
 void read_tokenizer(RunState& state) {
   if (state.settings.vision.empty())
@@ -43,6 +53,7 @@ void read_tokenizer(RunState& state) {
     state.tokenizer = own;
   else
     fail_input("this run was begun with another tokenizer of --vision; this version cannot read its text");
+  check_vocabulary(state, state.tokenizer.vocabulary());
 }
 
 }  // namespace
@@ -137,7 +148,7 @@ std::unique_ptr<Corpus> open_corpus(const Settings& settings, const Tokenizer* t
     return open_with_model(settings, tokenizer, all_for_validation, reading, blank_images);
   if (blank_images) fail_input("--blank-images: this model looks at no pictures");
   std::error_code ignored;
-  const bool samples = settings.data.ends_with(".jsonl") && !fs::is_directory(settings.data, ignored);
+  const bool samples = names_rows(settings.data) && !fs::is_directory(settings.data, ignored);
   if (settings.distrust_lambda > 0 && !samples)
     fail_input("distrust_lambda: only samples have a provenance; give --data FILE.jsonl or leave it out");
   if (settings.data.empty()) {
@@ -168,11 +179,7 @@ void bind_data(Start& start, const Corpus& corpus) {
   if (state.settings.window_tiles == 0 && corpus.packed())
     state.settings.window_tiles = int(corpus.packed()->most_tiles());
   state.vocab = state.settings.vocab == 0 ? corpus.vocabulary() : state.settings.vocab;
-  if (state.vocab < corpus.vocabulary())
-    fail_input("vocab: {} is too few for the {} tokens of the {}; {}", state.vocab, corpus.vocabulary(),
-               state.settings.model.empty() ? "data" : "model's tokenizer",
-               state.settings.model.empty() ? "leave --vocab out"
-                                            : "config.json and tokenizer.json do not belong together");
+  check_vocabulary(state, corpus.vocabulary());
 }
 
 void check_metrics(const fs::path& file, const fs::path& folder) {
@@ -228,9 +235,17 @@ RunRecord open_record(const fs::path& folder, int64_t step, std::vector<std::str
   return RunRecord::resume(path, options, step);
 }
 
-SavedModel find_model(const std::filesystem::path& path) {
+SavedModel find_model(const fs::path& path, const std::string& model) {
   const WholeCheckpoint whole = newest_whole(plimsoll::resolve(path));
   SavedModel saved{parse_state(whole.state), whole.checkpoint, whole.warnings};
+  std::string& named = saved.state.settings.model;
+  if (named.empty() && !model.empty())
+    fail_input("--model {}: {} did not start from a published model; leave it out", model, path.string());
+  if (!model.empty()) named = model;
+  std::error_code ignored;
+  if (!named.empty() && !fs::exists(named, ignored))
+    fail_input("{}: the model it started from is not in {}; name its folder with --model DIR", path.string(),
+               named);
   read_tokenizer(saved.state);
   return saved;
 }
@@ -241,6 +256,7 @@ SavedModel published_model(const SettingsSources& sources) {
   state.vocab = state.settings.vocab;
   if (state.settings.tokenizer == "model")
     state.tokenizer = Tokenizer::of_model(state.settings.model, state.settings.chat_template);
+  check_vocabulary(state, state.tokenizer.vocabulary());
   return {std::move(state), std::nullopt, {}};
 }
 

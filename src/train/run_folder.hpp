@@ -55,7 +55,8 @@ struct SavedModel {
   std::optional<Checkpoint> checkpoint;  // none: a published model as it is
   std::vector<std::string> notes;
 };
-SavedModel find_model(const std::filesystem::path& path);
+// `model`, where it is not empty, is the published model's folder now.
+SavedModel find_model(const std::filesystem::path& path, const std::string& model = {});
 // The published model the settings name.
 SavedModel published_model(const SettingsSources& sources);
 

@@ -40,10 +40,14 @@ uint64_t planned_bytes(const ProgramOptions& options, int threads) {
 // The first of the ways from the fastest to the smallest that stays below the line.
 ProgramOptions without_training(const SavedModel& saved, const LoadOptions& options) {
   const bool published = !saved.state.settings.model.empty();
+  if (options.stream == "on" && !published)
+    fail_input(
+        "--stream on: this model did not start from a published one, whose files could be read; leave it "
+        "out");
   if (options.memory.empty()) return without_training(saved, options, published && options.stream == "on");
   const int threads = thread_count(with_threads(saved.state.settings, options.threads));
   const uint64_t line = parse_size(options.memory, "--memory").of(machine_memory().total);
-  const uint64_t overhead = process_overhead();
+  const uint64_t overhead = process_overhead(saved.state.settings);
   uint64_t least = UINT64_MAX;
   LoadOptions one = options;
   one.evaluate_batch = std::min<int64_t>(1, options.evaluate_batch);

@@ -6,7 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "data/rows.hpp"
 #include "pretrained/pretrained.hpp"
+#include "train/model_spec.hpp"
 #include "train/settings_table.hpp"
 
 namespace plimsoll {
@@ -58,11 +60,13 @@ void check_vision(const Settings& s) {
     fail_input("tokenizer: --vision has its own, a token a byte and those of pictures; leave it out");
   if (s.head_bias) fail_input("head_bias: the head of --vision has none; leave it out");
   if (s.dropout > 0) fail_input("dropout: --vision has none; leave it out");
-  if (!s.data.empty() && !s.data.ends_with(".jsonl"))
+  if (!s.data.empty() && !names_rows(s.data))
     fail_input("data: --vision learns from rows with pictures; give --data FILE.jsonl");
 }
 
 }  // namespace
+
+bool Settings::has_labels() const { return tokenizer == "model" && names_rows(data); }
 
 std::string Settings::model_name() const {
   if (!vision.empty()) return "vision-" + vision;
@@ -104,6 +108,10 @@ void validate(const Settings& s) {
     fail_input("selective_loss: it goes with rows for fine-tuning; give --model DIR and --data FILE.jsonl");
   if (s.tokenizer == "bytes" && s.vocab != 0 && s.vocab < 256)
     fail_input("vocab: {} is too few for the bytes tokenizer; give --vocab 256 or leave it out", s.vocab);
+  if (s.stream == "on" && !can_stream(s))
+    fail_input(
+        "stream: nothing of this model is frozen, so nothing can be read when it is needed; leave it out{}",
+        s.model.empty() ? "" : ", or give --lora-rank or --train-last");
   if (!s.memory.empty()) parse_size(s.memory, "--memory");
   parse_bytes(s.image_buffer, "--image-buffer");
   if (!s.image_cache.empty()) parse_bytes(s.image_cache, "--image-cache");
@@ -142,6 +150,8 @@ std::optional<std::string> first_difference(const Settings& saved, const Setting
     if (setting.on_resume == OnResume::may_change) continue;
     // A vocabulary of 0 is one not known yet.
     if (std::string_view(setting.name) == "vocab" && (saved.vocab == 0 || wanted.vocab == 0)) continue;
+    if (std::string_view(setting.name) == "lora_alpha" && saved.adapter_alpha() == wanted.adapter_alpha())
+      continue;
     std::string there = text_of(setting, saved), here = text_of(setting, wanted);
     if (there != here)
       return fmt::format("{} is {} in the checkpoint and {} here", setting.name, there, here);

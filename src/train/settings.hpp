@@ -64,12 +64,12 @@ struct Settings {
   int threads = 0;  // 0: all cores
   std::string gemm = "auto", isa = "auto";
   std::string precision = "f32";  // of what products multiply
-  std::string memory;           // a size or a percentage; empty: no line drawn
-  int micro_batch = 0;          // windows computed at once, a divisor of batch; 0: chosen
-  int lanes = 0;                // micro-batches side by side, a thread each; 0: chosen
-  int leaves = 0;               // partial sums a step's gradient is added up from; 0: one for each lane
-  int loss_rows = 0;            // rows of logits held at once; 0: chosen
-  std::string stream = "auto";  // whether frozen matrices are read when they are needed
+  std::string memory;             // a size or a percentage; empty: no line drawn
+  int micro_batch = 0;            // windows computed at once, a divisor of batch; 0: chosen
+  int lanes = 0;                  // micro-batches side by side, a thread each; 0: chosen
+  int leaves = 0;                 // partial sums a step's gradient is added up from; 0: one for each lane
+  int loss_rows = 0;              // rows of logits held at once; 0: chosen
+  std::string stream = "auto";    // whether frozen matrices are read when they are needed
   std::string recompute = "auto";
 
   // The guard.
@@ -98,7 +98,8 @@ struct Settings {
 
   bool operator==(const Settings&) const = default;
   // Whether the data is rows of which some tokens are learned.
-  bool has_labels() const { return tokenizer == "model" && data.ends_with(".jsonl"); }
+  bool has_labels() const;
+  double adapter_alpha() const { return lora_alpha > 0 ? lora_alpha : 2. * lora_rank; }
   // What the model is called: its preset's name, vision-NAME, or that of the folder it comes from.
   std::string model_name() const;
 };

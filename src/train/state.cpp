@@ -1,12 +1,23 @@
 #include "train/state.hpp"
 
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "train/settings_json.hpp"
 
 namespace plimsoll {
+namespace {
+
+// As it is named from any folder.
+void name_whole(std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  if (!path.empty() && !error) path = whole.lexically_normal().string();
+}
+
+}  // namespace
 
 RunState parse_state(std::string_view text) {
   try {
@@ -32,13 +43,15 @@ RunState parse_state(std::string_view text) {
 }
 
 StateText::StateText(const RunState& constant) {
+  Settings settings = constant.settings;
+  for (std::string* path : {&settings.model, &settings.data, &settings.images}) name_whole(*path);
   nlohmann::json json = {{"format", 1},
-                         {"settings", to_json(constant.settings)},
+                         {"settings", to_json(settings)},
                          {"tokenizer", constant.tokenizer.to_json()},
                          {"vocab", constant.vocab},
                          {"data", constant.fingerprint}};
   if (!constant.base_checksum.empty())
-    json["base"] = {{"path", constant.settings.model}, {"checksum", constant.base_checksum}};
+    json["base"] = {{"path", settings.model}, {"checksum", constant.base_checksum}};
   text_ = json.dump();
   text_.pop_back();  // the moving numbers follow before the brace
   constant_ = text_.size();

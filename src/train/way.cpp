@@ -102,11 +102,13 @@ ProgramOptions program_options(const Settings& s, int vocab, const Way& way) {
   o.accumulate = s.accumulate * s.batch / way.micro_batch;
   o.rank = s.standing.rank, o.ranks = s.standing.ranks, o.exchange_beside = s.standing.apart;
   const int leaves = std::min(std::max(way.leaves, way.lanes * o.ranks), o.accumulate);
-  if (leaves < o.ranks)
+  if (o.accumulate < o.ranks)
     fail_input(
-        "{} ranks need {} leaves at least, and a step has {}: give --leaves {} and a step of as many "
-        "micro-batches (--batch {} x --accumulate {} in micro-batches of {}), or start fewer ranks",
-        o.ranks, o.ranks, leaves, o.ranks, s.batch, s.accumulate, way.micro_batch);
+        "{} ranks need as many micro-batches, and a step has {}: give --batch {}, or start fewer ranks",
+        o.ranks, o.accumulate, (o.ranks + s.accumulate - 1) / s.accumulate * way.micro_batch);
+  if (leaves < o.ranks)
+    fail_input("{} ranks need as many leaves, and a step has {}: give --leaves {}, or start fewer ranks",
+               o.ranks, leaves, o.ranks);
   o.leaves = leaves_of(o.rank, o.ranks, leaves);
   o.lanes = std::min(way.lanes, o.leaves->count);
   o.loss_rows = way.loss_rows;

@@ -75,6 +75,10 @@ TEST(Words, SuggestsWhatWasLikelyMeantAndNothingElse) {
   expect_refused("watch --pid 99999999999", "--pid: '99999999999' is too large");
   expect_refused("report --format xml run.db", "--format: 'xml' is not one of html|md|json|svg|csv");
   expect_refused("sample runs/none", "cannot load a checkpoint from 'runs/none'");
+  expect_refused("sample runs/none --chat a --prompt b", "give either --chat or --prompt");
+  expect_refused("sample runs/none --chat a --interactive", "leave --chat out");
+  expect_refused("sample runs/none --interactive --json", "leave --json out");
+  expect_refused("data pictures none.png", "there is no such file");
   expect_refused("sample", "give either a run folder or --model DIR");
   const Outcome far = plimsoll("config --quantum 3");
   EXPECT_EQ(far.error.find("did you mean"), std::string::npos) << far.error;

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "data/tokenizer.hpp"
 #include "tokens/small_tokenizer.hpp"
 
 namespace plimsoll {
@@ -89,6 +90,56 @@ TEST_F(DatasetTest, RefusesBadLinesByNumber) {
     EXPECT_EQ(data.figures().bad, 1u);
     EXPECT_EQ(data.samples(), 1u);
   }
+}
+
+TEST_F(DatasetTest, ATokenThatTheModelDoesNotKnowIsABadRow) {
+  ModelText smaller{tokens::Tokenizer::from_json(tokens::small_tokenizer().dump()), ChatTemplate(),
+                    std::nullopt, std::nullopt};
+  smaller.rows = 257;  // "th", and not "the"
+  std::ofstream(path_) << "{\"text\": \"that\"}\n{\"text\": \"them\"}\n";
+  EXPECT_THROW(Dataset(path_, smaller, {.context = 8}), InputError);
+  const Dataset data(path_, smaller, {.context = 8, .skip_bad = true});
+  EXPECT_EQ(data.samples(), 1u);
+  EXPECT_NE(data.figures().first_bad.find("line 2: the token \"the\" has the id 257"), std::string::npos)
+      << data.figures().first_bad;
+  const Tokenizer tokenizer = Tokenizer::of_text(std::move(smaller));
+  EXPECT_EQ(tokenizer.vocabulary(), 257);
+  EXPECT_EQ(tokenizer.encode("th"), std::vector<int32_t>{256});
+  EXPECT_THROW(tokenizer.encode("the"), InputError);
+}
+
+TEST_F(DatasetTest, SaysWhyALineIsNoObject) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{\"text\": \"a\xff\"}", "byte 12 of it is not UTF-8"},
+      {"{\"text\": \"\\ud83d\"}", "surrogates"},
+      {"{\"text\": \"a", "ends too early"},
+      {"{\"text\": }", "byte 10 is unexpected"},
+      {"[1]", "it is a JSON array"},
+      {"7", "it is a JSON number"}};
+  for (const auto& [line, words] : cases) {
+    try {
+      parse_row(line);
+      ADD_FAILURE() << line;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Rows, AreKnownByTheirName) {
+  for (const char* name : {"a.jsonl", "A.JSONL", "b/c.ndjson", "x.Jsonl"})
+    EXPECT_TRUE(names_rows(name)) << name;
+  for (const char* name : {"a.json", "jsonl", "a.jsonl.gz", ""}) EXPECT_FALSE(names_rows(name)) << name;
+}
+
+TEST(Rows, OfAnotherNameAreNotTakenForText) {
+  for (const char* rows :
+       {"{\"text\": \"a\"}\n{\"text\": \"b\"}\n", "\n {\"text\": \"a\"}", "[\n {\"text\": \"a\"}]", "[{}]"}) {
+    EXPECT_THROW(refuse_misnamed_rows("a.json", rows), InputError) << rows;
+    EXPECT_NO_THROW(refuse_misnamed_rows("a.jsonl", rows));
+  }
+  for (const char* text : {"", "{\n  \"a\": 1\n}\n", "[1, 2]\n", "{x}\n", "the text {}\n"})
+    EXPECT_NO_THROW(refuse_misnamed_rows("a.txt", text)) << text;
 }
 
 TEST_F(DatasetTest, HasAFingerprint) {

@@ -152,6 +152,16 @@ TEST_F(PackedCorpusTest, ReadsTextsWithTheModelsTokenizer) {
   EXPECT_EQ(*corpus.tokens(Split::train) + *corpus.tokens(Split::validation), expected.size());
 }
 
+TEST_F(PackedCorpusTest, SaysWhatIsLearnedOfOtherSystemsText) {
+  std::ofstream(folder_ / "text.txt") << "\xEF\xBB\xBFone\r\ntwo\r\n";
+  const auto notes = TokenCorpus(folder_ / "text.txt", Tokenizer::of_model(folder_), 0.5).notes();
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes[0].find("CRLF, and are learned so: 2"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[1].find("byte-order mark"), std::string::npos) << notes[1];
+  std::ofstream(folder_ / "text.txt") << "one\ntwo\r";
+  EXPECT_TRUE(TokenCorpus(folder_ / "text.txt", Tokenizer::of_model(folder_), 0.5).notes().empty());
+}
+
 TEST(NextCut, LeavesTheTokensAsTheyAre) {
   EXPECT_EQ(next_cut("ab\ncd", 0), 3u);
   EXPECT_EQ(next_cut("ab\n\ncd\nef", 0), 7u);  // two newlines may be one token

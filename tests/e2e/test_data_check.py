@@ -21,18 +21,32 @@ def main():
                     "masked_rows": 2, "duplicate_rows": 1, "bad_rows": 0, "first_bad": None}
         assert found == expected, {key: (found[key], expected[key]) for key in found if found[key] != expected[key]}
         told = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--context", "64").out
-        assert "masked       1 rows" in told and "duplicates   1 rows" in told and "cut off" not in told, told
+        assert "masked       1 row with" in told and "duplicates   1 row with" in told and "cut off" not in told, told
         selective = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--selective-loss", "aggressive", "--json").json()
         assert selective["structural"] == 2 * 7, selective  # all of {"a": 1} but the 1
         assert run(folder, "data", "check", "chat.jsonl", "--model", "bare", "--json").json()["template"] == "plain"
         (folder / "texts.jsonl").write_text('{"text": "the text"}\n')
+        few = run(folder, "data", "check", "texts.jsonl", "--model", "model", expect=2)
+        assert "at least 2" in few.out, few  # as train refuses it
+        (folder / "texts.jsonl").write_text('{"text": "the text"}\n' * 2)
         run(folder, "data", "check", "texts.jsonl", "--model", "odd")  # texts need no template
         for model, words in (("odd", "--chat-template"), ("nowhere", "there is no")):
             done = run(folder, "data", "check", "chat.jsonl", "--model", model, expect=2)
             assert words in done.err and len(done.err.strip().splitlines()) == 1, done
         run(folder, "data", "check", "chat.jsonl", "--model", "odd", "--chat-template", "chatml")
         (folder / "bad.jsonl").write_text(chat("q", "a") + '{"text": "t"}\n')
+        (folder / "chat.json").write_text((folder / "chat.jsonl").read_text())
+        (folder / "array.json").write_text(json.dumps([{"text": "a"}, {"text": "b"}], indent=1))
+        for name, words in (("chat.json", "name it *.jsonl"), ("array.json", "one object a line")):
+            for command in (("data", "check", name), ("train", "--data", name, "--out", "never"), ("eval", "--data", name)):
+                done = run(folder, *command, "--model", "model", "--context", 16, expect=2)
+                assert words in done.err and len(done.err.strip().splitlines()) == 1, done
+        for name in ("chat.ndjson", "chat.JSONL"):
+            (folder / name).write_text((folder / "chat.jsonl").read_text())
+            assert run(folder, "eval", "--model", "model", "--context", 40, "--data", name, "--all", "--json").json()["targets"] == 18
         bad = run(folder, "data", "check", "bad.jsonl", "--model", "model", "--json", expect=2).json()
+        (folder / "braces.jsonl").write_text(chat("q", "a") * 2 + '{"text": "t", "image": "{x}.png"}\n')
+        assert "malformed    1 row; the first is line 3" in run(folder, "data", "check", "braces.jsonl", "--model", "model", expect=2).out
         assert bad["bad_rows"] == 1 and bad["first_bad"].startswith("line 2: "), bad
 
 

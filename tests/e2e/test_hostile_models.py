@@ -93,6 +93,44 @@ def rows(folder):
         refused(folder, word, command=("eval", "--data", "rows.jsonl", "--context", 16))
 
 
+def more_tokens_than_rows(folder):
+    """Tokens added to the tokenizer alone: harmless until one occurs."""
+    path = folder / "model" / "tokenizer.json"
+    text = path.read_text()
+    made = json.loads(text)
+    made["added_tokens"] += [{"id": 261 + i, "content": f"<extra_{i}>", "special": True, "normalized": False} for i in range(3000)]
+    path.write_text(json.dumps(made))
+    (folder / "some.txt").write_text("the text " * 80)
+    (folder / "more.txt").write_text("the text " * 40 + "<extra_2999>" + "the text " * 40)
+    for name, answer in (("some", "a"), ("more", "<extra_3>")):
+        rows = [json.dumps({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": said}]}) for said in ["a", "b", answer]]
+        (folder / f"{name}.jsonl").write_text("".join(row + "\n" for row in rows))
+    run(folder, "sample", "--model", "model", "--prompt", "the", "--length", 5, "--context", 64)
+    refused(folder, "<extra_2999>", "264", command=("sample", "--prompt", "<extra_2999>", "--length", 5))
+    refused(folder, "<extra_2999>", "264", command=("sample", "--chat", "<extra_2999>", "--length", 5))
+    for data in ("some.txt", "some.jsonl"):
+        run(folder, "eval", "--model", "model", "--data", data, "--all", "--context", 64)
+        run(folder, "train", "--model", "model", "--data", data, "--context", 32, "--iterations", 2, "--out", f"run-{data}")
+    refused(folder, "<extra_2999>", "264", command=("eval", "--data", "more.txt", "--all", "--context", 64))
+    refused(folder, "<extra_3>", "line 3", command=("eval", "--data", "more.jsonl", "--all", "--context", 64))
+    refused(folder, "<extra_2999>", "264", command=("train", "--data", "more.txt", "--context", 32, "--out", "never"))
+    refused(folder, "<extra_3>", "line 3", command=("train", "--data", "more.jsonl", "--context", 32, "--out", "never"))
+    assert not (folder / "never").exists()
+    checked = run(folder, "data", "check", "more.jsonl", "--model", "model", "--json", expect=2).json()
+    assert checked["bad_rows"] == 1 and "<extra_3>" in checked["first_bad"], checked
+    path.write_text(text)
+
+
+def not_weights(folder, weights):
+    content = weights.read_bytes()
+    weights.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    refused(folder, "git lfs pull")
+    weights.rename(weights.parent / "pytorch_model.bin")
+    refused(folder, "pytorch_model.bin", "safetensors")
+    (weights.parent / "pytorch_model.bin").unlink()
+    weights.write_bytes(content)
+
+
 with Temporary() as temporary:
     folder = temporary.path
     (folder / "config.txt").write_text("the text\n")
@@ -103,5 +141,7 @@ with Temporary() as temporary:
     indices(folder, model / "model.safetensors", model / "model.safetensors.index.json")
     tokenizers(folder, model / "tokenizer.json")
     rows(folder)
+    not_weights(folder, model / "model.safetensors")
+    more_tokens_than_rows(folder)
     run(folder, "plan", "--context", 16, "--model", "model")  # what was changed is whole again
     print(f"{len(figures)} refused, at most {max(peak for peak, _ in figures) / 1e6:.1f} MB and {max(seconds for _, seconds in figures):.2f} s")

@@ -45,8 +45,41 @@ def check_bits(folder):
     assert roles["image buffer"] >= 24_000_000 and roles["image cache"] > 0, roles
     # A tower that is trained looks at every picture again.
     for name, more in (("tower", ()), ("tower-loaders", ("--loaders", 3)), ("tower-no-loader", ("--loaders", 0))):
-        train(folder, name, *more)
+        looked = train(folder, name, *more).json()["pictures"]["tiles_looked_at"]
+        assert looked >= 2 * STEPS, looked
         same_checkpoint(folder / "tower", folder / name, STEPS)
+
+
+def check_settings(folder):
+    """The settings of pictures in the file of transformers 5; rows that differ in the picture alone; other folders of pictures."""
+    ask = ("--model", "new", "--images", "pictures", "--context", 96)
+    shutil.copytree(folder / "model", folder / "new")
+    kept = run(folder, "eval", "--model", "model", "--data", "rows.jsonl", *ask[2:], "--all", "--json").json()
+    labels = run(folder, "tokenize", "rows.jsonl", "--labels", *ask[:4], "--json").json()
+    settings = json.loads((folder / "new" / "preprocessor_config.json").read_text())
+    (folder / "new" / "preprocessor_config.json").unlink()
+    for command in (("eval", "--data", "rows.jsonl"), ("data", "check", "rows.jsonl")):
+        done = run(folder, *command, *ask, expect=2)
+        assert "preprocessor_config.json" in done.err and " processor_config.json" in done.err and len(done.err.strip().splitlines()) == 1, done
+    (folder / "new" / "processor_config.json").write_text(json.dumps({"image_processor": settings, "image_seq_len": 4}))
+    assert run(folder, "eval", "--data", "rows.jsonl", *ask, "--all", "--json").json() == kept
+    checked = run(folder, "data", "check", "rows.jsonl", *ask, "--json").json()
+    assert checked["pictures"] == 24 and sum(map(len, labels["rows"])) == checked["tokens"], checked
+    lines = [json.dumps({"text": "what?", "image": name, "response": "it"}) for name in ("00001.png", "00002.png", "00001.png")]
+    (folder / "same.jsonl").write_text("".join(line + "\n" for line in lines))
+    assert run(folder, "data", "check", "same.jsonl", *ask, "--json").json()["duplicate_rows"] == 1
+
+
+def check_line(folder):
+    """Below the least line too, with pictures of every format."""
+    if SANITIZED:
+        return
+    for name, more in (("adapters", ADAPTERS), ("text", ("--train", "text"))):
+        refused = train(folder, "never", *more, "--memory", "1MB", expect=2)
+        least = int(refused.err.split("needs: ")[1].split()[0])
+        peak = train(folder, f"line-{name}", *more, "--memory", least).json()["peak_rss_bytes"]
+        assert peak <= least, (name, peak, least)
+        print(f"{name}: line {least / 1e6:.2f} MB, peak {peak / 1e6:.2f} MB")
 
 
 def check_file(folder):
@@ -120,7 +153,7 @@ def check_bad(folder):
         assert not (folder / "refused").exists(), name
         assert SANITIZED or done.peak < 60_000_000, (name, done.peak)
     skipped = train(folder, "skipping", *ADAPTERS, "--skip-bad", data="bad.jsonl", images="bad", steps=5)
-    assert "1 malformed" in skipped.err, skipped
+    assert "malformed rows skipped: 1" in skipped.err, skipped
     whole = train(folder, "good", *ADAPTERS, steps=5)
     # What it is counts, not what it is called.
     (bad / "really-a.jpg").write_bytes(good)
@@ -173,7 +206,9 @@ def main():
         folder = temporary.path
         make_tiny(folder / "model")
         make_rows(folder, 24, formats=FORMATS)
+        check_settings(folder)
         check_bits(folder)
+        check_line(folder)
         check_file(folder)
         check_kills(folder)
         check_bad(folder)

@@ -173,6 +173,12 @@ def check_own(folder):
     asked = tokenizer.apply_chat_template([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what?"}]}], tokenize=False,
                                           add_generation_prompt=True)
     assert asked == "<|im_start|>User:<image>what?<end_of_utterance>\nAssistant:", asked
+    whole = transformers.AutoProcessor.from_pretrained(folder / "own-model")
+    said = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what?"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "a wide one"}]}]
+    theirs_ids = whole(text=whole.apply_chat_template(said), images=[Image.open(folder / "pictures" / "wide.png")])["input_ids"][0]
+    labelled = run(folder, "tokenize", "own.jsonl", "--labels", "--model", "own-model", "--images", "pictures", "--json").json()["rows"][0]
+    assert list(theirs_ids) == labelled, (theirs_ids, labelled)
 
 
 def main():

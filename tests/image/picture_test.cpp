@@ -140,8 +140,15 @@ TEST(Tiles, GridsAreThoseOfTheProcessor) {
 TEST(Tiles, SettingsThatMeanOtherPixelsAreRefused) {
   for (const char* text :
        {"", "[]", R"({"resample": 3})", R"({"do_convert_rgb": false})", R"({"size": {"longest_edge": 0}})",
-        R"({"size": {}})", R"({"image_std": [1, 0, 1]})", R"({"max_image_size": {"longest_edge": 1e9}})"})
+        R"({"size": {}})", R"({"image_processor": []})", R"({"image_processor": {"resample": 3}})",
+        R"({"image_std": [1, 0, 1]})", R"({"max_image_size": {"longest_edge": 1e9}})"})
     EXPECT_THROW(parse_tile_settings(text), InputError) << text;
+}
+
+TEST(Tiles, SettingsMayStandWithinThoseOfAProcessor) {
+  const TileSettings read = parse_tile_settings(
+      R"({"image_processor": {"max_image_size": {"longest_edge": 32}}, "image_seq_len": 4})");
+  EXPECT_EQ(read.tile, 32);
 }
 
 }  // namespace

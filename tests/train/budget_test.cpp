@@ -116,6 +116,11 @@ TEST(Budget, TheProcessItselfIsCountedTheSameEveryTime) {
   EXPECT_GE(process_overhead({20'000'000, usual.code, usual.heap, usual.data}), 24'000'000u);
 }
 
+TEST(Budget, DecodingPicturesIsCounted) {
+  EXPECT_EQ(process_overhead(model()), process_overhead());
+  EXPECT_GE(process_overhead(vision_defaults("tiny")), process_overhead() + 1'000'000);
+}
+
 TEST(Budget, FilesThatStayInMemoryAreKnown) {
   const uint64_t before = process_memory().data;
   {

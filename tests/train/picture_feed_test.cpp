@@ -94,7 +94,7 @@ TEST_F(FedPictures, ATrainedTowerGetsThePixelsOfItsWindowsAndNothingElse) {
       }
     }
     EXPECT_GT(seen, 6 * windows_a_step);
-    EXPECT_EQ(feed.counts().looked, 0u);
+    EXPECT_GE(feed.counts().looked, seen);
   }
 }
 

@@ -44,5 +44,17 @@ TEST(RankPrediction, AFasterNetworkTakesLess) {
   }
 }
 
+TEST(RankPrediction, TooFewMicroBatchesNameTheBatch) {
+  Settings settings;
+  settings.layers = 1, settings.dim = 16, settings.heads = 2, settings.ff = 32, settings.context = 8;
+  settings.batch = 1, settings.threads = 1;
+  try {
+    predict_ranks(settings, 32, 3, {});
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("give --batch 3"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll
