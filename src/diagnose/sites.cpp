@@ -351,6 +351,9 @@ std::string next_with_sites(const SiteReport& report) {
   if (report.outside && report.outside->woken == 0)
     return "start the program with `plimsoll profile -- …`, or with `plimsoll profile --dormant -- …` to "
            "attach to it later";
+  if (report.memory && report.memory->unprofiled > report.memory->pss / 2)
+    return "most of the memory is in processes without a heap file: start dynamically linked programs, with "
+           "LD_PRELOAD as they inherit it";
   if (report.sites.empty() || report.sites.front().rate <= 0)
     return "no sampled line grows: watch for longer, or sample more finely, as with `--rate 64KiB`";
   const Site& first = report.sites.front();

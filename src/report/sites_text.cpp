@@ -45,7 +45,8 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
                                                    {"mapped files", memory.mapped_file},
                                                    {"shared memory", memory.shared},
                                                    {"stacks", memory.stack},
-                                                   {"other", memory.other}};
+                                                   {"of processes without a heap file", memory.unprofiled},
+                                                   {"other", memory.other - memory.unprofiled}};
   for (const auto& [name, bytes] : rows)
     if (bytes > 0)
       text += fmt::format("  {:>9}  {:>3.0f} %  {}\n", format_bytes(bytes),

@@ -428,4 +428,34 @@ def test_static_program_is_said_to_be_out_of_reach():
         assert result.code == 0 and b"static" in result.err, result.err.decode()
 
 
+def test_what_cannot_be_profiled_is_judged_by_its_memory():
+    """Nothing is known of what it freed: that the allocator keeps it may not be said."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        child = f"import subprocess, sys; kept = bytearray(10_000_000); subprocess.run(['env', '-u', 'LD_PRELOAD', sys.executable, {path!r}, 'exit', '{STEPS}'])"
+        for command in (["env", "-u", "LD_PRELOAD", sys.executable, path, "exit", STEPS], [sys.executable, "-c", child]):
+            result = profile("--fail-on-leak", "--", *command)
+            found = result.json
+            assert result.code == 10 and found["verdict"] == found["answer"] == "leak", (command, result.err.decode())
+            assert found["memory"]["retained_bytes"] < 10e6, found["memory"]
+            assert b"without a heap file" in result.err, result.err.decode()
+
+
+def test_a_heap_file_that_cannot_be_written_is_said():
+    """A folder without room: the program runs on, its memory is judged, and the disk is named."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        small = os.path.join(folder, "small")
+        os.mkdir(small)
+        mount = f"mount -t tmpfs -o size=4m none {small} && TMPDIR={small} exec \"$@\""
+        inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+        if not shutil.which("unshare") or subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL).returncode:
+            return "no name space of one's own here"
+        done = subprocess.run([*inside, PLIMSOLL, "profile", "--quiet", "--json", "--fail-on-leak", "--interval", "100ms", "--",
+                               sys.executable, path, "exit", str(STEPS)], capture_output=True)
+        result = Result(done.returncode, done.stdout, done.stderr)
+        assert result.code == 10 and result.json["answer"] == "leak", result.err.decode()
+        assert b"No space left on device" in result.err and b"static" not in result.err, result.err.decode()
+
+
 run_all(dict(globals()))
