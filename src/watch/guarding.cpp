@@ -9,6 +9,7 @@
 #include "platform/descriptors.hpp"
 #include "platform/hook.hpp"
 #include "platform/memory.hpp"
+#include "platform/signals.hpp"
 #include "platform/vigilance.hpp"
 #include "report/sites_text.hpp"
 #include "watch/clock.hpp"
@@ -91,6 +92,7 @@ Guarding::Guarding(const GuardOptions& options)
       log_(options_.out),
       guard_(options.policy),
       shrink_(log_, options.policy.shrink_patience) {
+  ignore_broken_pipes();  // whoever reads what is said may go away: the guard stays
   if (server_.serving()) {
     server_.follow(options_.out, options.out.empty());
     log_.say(0, "note", fmt::format("live at {}", server_.url()));
