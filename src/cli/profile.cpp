@@ -28,6 +28,8 @@ void write_exports(const Exports& exports, const std::vector<std::string>& files
     fail_input(
         "--pprof, --collapsed and --speedscope need one run file, as in `plimsoll profile run.db --pprof "
         "out.pb.gz`");
+  for (const std::string& out : {exports.pprof, exports.collapsed, exports.speedscope})
+    refuse_to_replace(files[0], out);
   const auto stacks = report::recorded_stacks(files[0]);
   if (stacks.empty()) fail_input("{} holds no sites; record it with `plimsoll profile --out`", files[0]);
   if (!exports.pprof.empty()) write_atomically(exports.pprof, report::pprof(stacks));

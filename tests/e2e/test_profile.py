@@ -211,6 +211,22 @@ def test_exports_refuse_what_is_no_profile():
         assert os.listdir(folder) == [], os.listdir(folder)
 
 
+def test_the_record_that_is_read_is_not_replaced():
+    with tempfile.TemporaryDirectory() as folder:
+        record, link = os.path.join(folder, "run.db"), os.path.join(folder, "link")
+        assert profile("--out", record, "--", "sleep", "0.5").code == 0
+        os.symlink("run.db", link)
+        with open(record, "rb") as file:
+            before = file.read()
+        for command in (["report", record, "--format", "md", "-o", record], ["report", record, record, "--format", "md", "-o", link],
+                        ["report", folder, "--format", "md", "-o", link], ["profile", record, "--pprof", record],
+                        ["profile", record, "--collapsed", link], ["profile", record, "--speedscope", record]):
+            done = subprocess.run([PLIMSOLL, *command], capture_output=True)
+            assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"would replace" in done.stderr, (command, done)
+        with open(record, "rb") as file:
+            assert file.read() == before and os.path.islink(link)
+
+
 def test_no_line_is_accused_without_a_leak():
     program = """
     import time
