@@ -410,6 +410,33 @@ def test_what_the_allocator_keeps_is_no_leak():
         assert result.json["answer"] != "leak", result.err.decode()
 
 
+def test_the_record_says_what_the_profile_said():
+    """More and more is allocated and freed again, and glibc gives nothing back: the memory alone looks like a leak."""
+    program = """
+    import ctypes, os, time
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    libc.mallopt(-1, 2_000_000_000)  # never trim
+    for i in range(250):
+        blocks = [libc.malloc(100_000) for _ in range(i)]
+        for block in blocks:
+            libc.memset(block, 1, 100_000)
+        for block in blocks:
+            libc.free(block)
+        time.sleep(0.04)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "run.db")
+        said = profile("--out", record, "--", sys.executable, script(folder, program)).json
+        assert said["answer"] == "retained" and said["verdict"] == "no-leak", said
+        later = json.loads(subprocess.run([PLIMSOLL, "verdict", record, "--json", "--fail-on-leak"], capture_output=True, check=True).stdout)
+        shown = json.loads(subprocess.run([PLIMSOLL, "report", record, "--format", "json"], stdout=subprocess.PIPE, check=True).stdout)["verdict"]
+        for key in ("verdict", "sentence", "culprit", "next"):
+            assert said[key] == later[key] == shown[key], (key, said[key], later[key], shown[key])
+
+
 def test_a_program_that_spoils_its_file():
     program = """
     import glob, os, sys, time
