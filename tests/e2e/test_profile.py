@@ -337,6 +337,13 @@ def test_what_to_try_is_said_with_the_line():
         assert b"What to try: give the cache of decode a bound" in result.err, result.err.decode()
         report = subprocess.run([PLIMSOLL, "report", run, "--format", "md"], stdout=subprocess.PIPE)
         assert b"What to try: give the cache of decode" in report.stdout, report.stdout.decode()
+        # The line of the program is named, and grows as fast as was said; what was allocated once does not.
+        first = result.json["sites"][0]
+        rows = sqlite3.connect(run).execute("SELECT place, sum(bytes_per_second) FROM sites GROUP BY place").fetchall()
+        growing = {place: rate for place, rate in rows if rate}
+        name = f"{first['file']}:{first['line']} {first['function']}"
+        assert abs(growing[name] / first["bytes_per_second"] - 1) < 0.01 and len(growing) <= 3, (growing, first)
+        assert name.replace("_", "\\_") in report.stdout.decode(), report.stdout.decode()
 
 
 def test_a_line_counts_once_for_all_its_processes():
