@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.hpp"
@@ -91,6 +92,8 @@ proc::ProcessId id_of(int pid, const History& history) {
 }  // namespace
 
 bool is_run_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // what a pipe gives, it gives once
   std::ifstream file(path, std::ios::binary);
   char begin[15] = {};
   return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) == "SQLite format 3";
