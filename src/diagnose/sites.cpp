@@ -97,9 +97,12 @@ bool grows_by_processes(const Line& line, double grown) {
   double by_themselves = 0;
   for (const Part& part : line.parts) {
     living += !part.process->ended || part.held_bytes > 0;
+    // What it frees while it ends is no part of its life.
+    const auto& times = part.process->series.times();
+    const double end = part.process->ended ? part.process->held_time : times.back();
+    const size_t looks = size_t(std::upper_bound(times.begin(), times.end(), end) - times.begin());
     // The first quarter of its life a process is allowed to fill up.
-    const size_t begin = part.bytes.size() / 4;
-    if (begin < part.bytes.size()) by_themselves += std::max(0.0, part.bytes.back() - part.bytes[begin]);
+    if (looks > 0) by_themselves += std::max(0.0, part.bytes[looks - 1] - part.bytes[looks / 4]);
   }
   return living >= 3 && grown > 0 && by_themselves < 0.25 * grown;
 }
