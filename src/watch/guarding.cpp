@@ -82,6 +82,7 @@ class Guarding {
   double sampled_ = 0;     // seconds the last sample of the tree took
   int newest_pid_ = 0;
   bool ended_ = false, interrupted_ = false, leave_ = false, child_changed_ = false;
+  bool named_line_ = false;  // one was said to have grown
 };
 
 Guarding::Guarding(const GuardOptions& options)
@@ -194,7 +195,7 @@ void Guarding::name_line(double time, const Decision& decision) {
   if (decision.level == Level::warn && decision.seconds_to_line && *decision.seconds_to_line < 2) return;
   profiling_->look(time);
   const std::string line = report::grown_line(profiling_->quick_report({}, time), calm_until_);
-  if (!line.empty()) log_.line(time, line);
+  if (!line.empty()) log_.line(time, line), named_line_ = true;
 }
 
 void Guarding::act(double time, const Decision& decision) {
@@ -285,7 +286,7 @@ int Guarding::finish() {
            log_.actions().size(), log_.actions().size() == 1 ? "" : "s", format_bytes(summary_.peak_tree),
            summary_.limit ? fmt::format(" of {}", format_bytes(summary_.limit)) : "");
   log_.say(clock_.now(), "summary", summary.data());
-  if (sites) platform::write_all(platform::standard_error, report::lines_text(*sites));
+  if (sites) platform::write_all(platform::standard_error, report::lines_text(*sites, named_line_));
   if (options_.json) {
     std::fputs((text + "\n").c_str(), stdout);
     std::fflush(stdout);
