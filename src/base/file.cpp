@@ -290,6 +290,13 @@ int create_private(const std::filesystem::path& path) {
   return 0;
 }
 
+void refuse_to_replace(const std::filesystem::path& record, const std::filesystem::path& out) {
+  std::error_code error;  // what is not there is not the same
+  for (const char* beside : {"", "-wal", "-shm"})
+    if (std::filesystem::equivalent(record.string() + beside, out, error))
+      fail_input("{}: would replace the record that is read; give another file to write to", out.string());
+}
+
 void write_durably(const std::filesystem::path& path, std::string_view text) {
   replace_file(path, text, true);
 }

@@ -123,6 +123,9 @@ std::string read_file(const std::filesystem::path& path, uint64_t limit);
 // An empty file that only its owner may read, as nothing is at `path` yet; 0 or an errno code.
 [[nodiscard]] int create_private(const std::filesystem::path& path);
 
+// InputError where `out` is the record that is read, by whatever name, or what SQLite keeps beside it.
+void refuse_to_replace(const std::filesystem::path& record, const std::filesystem::path& out);
+
 // Replaces `path` by `text`: after a crash it holds either the old text or the new. Error when it cannot be
 // written.
 void write_durably(const std::filesystem::path& path, std::string_view text);

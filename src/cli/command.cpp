@@ -53,7 +53,7 @@ const std::vector<ExitCode>& exit_codes() {
       {1, "failed"},
       {2, "wrong usage or bad input: one line says what, and what to do"},
       {10, "leak found, where asked to fail on it"},
-      {11, "stopped by the guard, checkpoint saved"},
+      {11, "stopped by the guard; a training run has saved a checkpoint"},
       {130, "interrupted, state saved"},
   };
   return codes;

@@ -23,6 +23,8 @@ void run(Text& text) {
   if (options.profile.on && options.pid)
     fail_input(
         "--sites is for a program that the guard launches; leave out --pid and give the command after --");
+  if (!text.rate.empty() && !options.profile.on)
+    fail_input("--rate is for lines of the program; give --sites as well");
   if (!text.rate.empty()) options.profile.rate = parse_sampling_rate(text.rate);
   if (options.pid < 0) fail_input("--pid {} is not a process; give a positive number", options.pid);
   if (!text.limit.empty()) {

@@ -1,10 +1,13 @@
 // The program: finds the subcommand, turns every error into one line and a documented exit code.
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <span>
+#include <system_error>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/mask.hpp"
 #include "cli/command.hpp"
 #include "cli/help.hpp"
@@ -14,10 +17,7 @@
 namespace plimsoll::cli {
 namespace {
 
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    fail("standard output could not be written");
-}
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void run_program(const std::vector<std::string>& words) {
   if (words.empty()) {
@@ -37,6 +37,15 @@ void run_program(const std::vector<std::string>& words) {
   const std::span rest = std::span(words).subspan(1);
   if (parse(options, rest, "plimsoll " + command.name)) return print(command_help(command));
   options.body()();
+}
+
+// Output that is lost must not look like success. A reader that went away has had what it wanted.
+void check_output() {
+  errno = 0;
+  std::fflush(stdout);
+  if (!std::ferror(stdout)) return;
+  if (errno == 0) std::fputc('\n', stdout), std::fflush(stdout);  // it failed before: the reason once more
+  if (errno != EPIPE) fail("cannot write to standard output: {}", error_text(errno ? errno : EIO));
 }
 
 }  // namespace
@@ -60,11 +69,16 @@ static int end_with(const char* before, const std::exception& e, plimsoll::Exit 
 int main(int argc, char** argv) {
   try {
     plimsoll::cli::run_program({argv + std::min(argc, 1), argv + argc});
+    plimsoll::cli::check_output();
     return plimsoll::cli::exit_code;
   } catch (const plimsoll::Error& e) {
     return end_with("", e, e.code);
   } catch (const std::bad_alloc&) {
     plimsoll::platform::say_out_of_memory();
+    return int(plimsoll::Exit::failed);
+  } catch (const std::system_error& e) {
+    if (!std::ferror(stdout)) return end_with("unexpected: ", e, plimsoll::Exit::failed);
+    fmt::print(stderr, "plimsoll: cannot write to standard output: {}\n", e.code().message());
     return int(plimsoll::Exit::failed);
   } catch (const std::exception& e) {
     return end_with("unexpected: ", e, plimsoll::Exit::failed);

@@ -28,6 +28,8 @@ void write_exports(const Exports& exports, const std::vector<std::string>& files
     fail_input(
         "--pprof, --collapsed and --speedscope need one run file, as in `plimsoll profile run.db --pprof "
         "out.pb.gz`");
+  for (const std::string& out : {exports.pprof, exports.collapsed, exports.speedscope})
+    refuse_to_replace(files[0], out);
   const auto stacks = report::recorded_stacks(files[0]);
   if (stacks.empty()) fail_input("{} holds no sites; record it with `plimsoll profile --out`", files[0]);
   if (!exports.pprof.empty()) write_atomically(exports.pprof, report::pprof(stacks));
@@ -46,14 +48,14 @@ void run_dormant(const std::vector<std::string>& command) {
 
 struct Census {
   bool on = false;
-  std::string budget = "50ms";
+  std::string budget;
 };
 
 void print_census(const Census& census, const WatchText& text) {
   watch::CensusOptions options{
       .pid = text.options.pid, .json = text.options.json, .roots = text.options.roots};
   if (options.pid <= 0) fail_input("--census needs --pid P, the process to ask");
-  options.budget = parse_duration(census.budget, "--budget");
+  options.budget = parse_duration(census.budget.empty() ? "50ms" : census.budget, "--budget");
   if (!text.duration.empty()) options.patience = parse_duration(text.duration, "--for");
   const std::string answer = watch::ask_census(options);
   std::fputs(answer.c_str(), stdout);
@@ -81,6 +83,8 @@ Command command(
       flags.flag("--dormant", *dormant,
                  "run the program with a library that samples nothing until `profile --pid` wakes it");
       flags.run([text, exports, census, dormant] {
+        if (!census->on && !census->budget.empty())
+          fail_input("--budget is the time a census may take; give --census as well");
         if (*dormant)
           run_dormant(text->options.command);
         else if (census->on)

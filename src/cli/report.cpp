@@ -115,6 +115,7 @@ void run(const Arguments& arguments) {
   if (arguments.files.empty() || (arguments.compare && arguments.files.size() != 2))
     fail_input("give {}; see `plimsoll report --help`",
                arguments.compare ? "two run files after --compare" : "one run file or several");
+  for (const std::string& file : arguments.files) refuse_to_replace(record_in(file), arguments.out);
   const double limit = arguments.limit.empty() ? 0 : double(parse_bytes(arguments.limit, "--limit"));
   if (!arguments.compare && arguments.files.size() > 1) return run_many(arguments, limit);
   const std::string format = format_of(arguments);

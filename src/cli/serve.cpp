@@ -4,6 +4,7 @@
 #include "cli/serve_flags.hpp"
 #include "live/site.hpp"
 #include "platform/child.hpp"
+#include "record/run_reader.hpp"
 
 namespace plimsoll::cli::serve_command {
 namespace {
@@ -18,6 +19,7 @@ void run(const Text& text) {
   if (std::filesystem::is_directory(record)) record /= "run.db";
   if (!std::filesystem::is_regular_file(record))
     fail_input("there is no run file at {}; give a run.db, or the folder of a run", record.string());
+  if (std::filesystem::file_size(record) > 0) RunReader check(record);  // refused before anything is said
   const platform::SignalQueue stop({SIGINT, SIGTERM, SIGHUP});
   const live::Listening listening = live::listen_on(live::parse_endpoint(text.options));
   fmt::print("Serving {} at {} (Ctrl-C ends it)\n", record.string(), listening.url);

@@ -188,7 +188,8 @@ void setup(Options& options) {
   auto arguments = std::make_shared<Arguments>();
   options.value(
       "file", arguments->file,
-      "recorded series: run.db, CSV (time,bytes), JSONL, mprof .dat, psrecord log or Prometheus JSON");
+      "recorded series: run.db, CSV (time,bytes), JSONL, mprof .dat, psrecord log or Prometheus JSON; - is "
+      "standard input");
   options
       .value("--batch", arguments->batch,
              "judge many: a line {\"id\":…,\"t\":[seconds…],\"bytes\":[…]} each; a JSON line each comes out")
@@ -204,6 +205,8 @@ void setup(Options& options) {
   options.run([arguments] {
     if (arguments->file.empty() == arguments->batch.empty())
       fail_input("give either a FILE or --batch FILE.jsonl; see `plimsoll verdict --help`");
+    for (std::string* file : {&arguments->file, &arguments->batch})
+      if (*file == "-") *file = "/dev/stdin";
     const double limit = arguments->limit.empty() ? 0 : double(parse_bytes(arguments->limit, "--limit"));
     if (!arguments->batch.empty())
       judge_batch(*arguments, limit);

@@ -67,6 +67,12 @@ void run_watch(WatchText& text) {
   if (!text.duration.empty() && options.duration <= 0)
     fail_input("--for {} is no time at all; write it like 10m", text.duration);
   if (!text.limit.empty()) options.limit = parse_size(text.limit, "--limit");
+  if (options.limit && options.limit->bytes == 0 && options.limit->share == 0)
+    fail_input("--limit {} leaves no memory at all; give more", text.limit);
+  if (options.all && !options.json && options.out.empty())
+    fail_input("--all adds to the JSON; give --json or --out as well");
+  if (!text.rate.empty() && !options.profile.on)
+    fail_input("--rate is for lines of the program; give --sites as well");
   if (!options.socket.empty() && !options.command.empty())
     fail_input("--socket is for --pid: a launched program finds its socket in PLIMSOLL_SOCKET");
   options.until_command = text.until == "command";

@@ -38,12 +38,15 @@ Rise rise(std::span<const verdict::Sample> held, double from, double until) {
 
 double grown(uint64_t now, uint64_t then) { return now > then ? double(now - then) : 0.0; }
 
-// What part of the growth the allocator keeps.
-double kept_share(const Evidence& evidence) {
+// What part of the growth is in this part of the memory.
+double share_of(const Evidence& evidence, uint64_t HeldMemory::*part) {
   if (!evidence.before || !evidence.now) return 0;
   const double all = grown(evidence.now->pss, evidence.before->pss);
-  return all > 0 ? grown(evidence.now->retained, evidence.before->retained) / all : 0;
+  return all > 0 ? grown((*evidence.now).*part, (*evidence.before).*part) / all : 0;
 }
+
+// What part of the growth the allocator keeps.
+double kept_share(const Evidence& evidence) { return share_of(evidence, &HeldMemory::retained); }
 
 // The floor of the tree without what the allocator has come to keep: what a line holds is measured against it.
 double own_floor(const Evidence& evidence) {
@@ -249,6 +252,11 @@ Answered answer(const Evidence& evidence) {
             100 * std::min(1.0, kept_share(evidence)), format_bytes(evidence.now->retained))};
   }
   if (auto told = by_survivors(evidence)) return *told;
+  // What grows where no line was seen is neither filled nor freed by the lines that were.
+  if (evidence.tree.kind == verdict::Kind::leak && share_of(evidence, &HeldMemory::unprofiled) > 0.5)
+    return {Answer::leak,
+            "the memory of the tree grows, most of it in processes without a heap file; which line holds it "
+            "is not known"};
   // While it runs the first epoch may still be starting up.
   if (evidence.tree.kind != verdict::Kind::no_leak &&
       (evidence.patience == 0 ||

@@ -22,7 +22,8 @@ struct HeldMemory {
   uint64_t live_heap = 0;  // held by the program, with what the allocator rounds up and adds
   uint64_t retained = 0;   // freed by the program and kept by the allocator
   uint64_t mapped_file = 0, shared = 0, stack = 0, other = 0, pss = 0;
-  uint64_t untouched = 0;  // that the program has asked for and never written to: it takes no memory
+  uint64_t unprofiled = 0;  // of `other`: what processes without a heap file hold or have freed
+  uint64_t untouched = 0;   // that the program has asked for and never written to: it takes no memory
 };
 // What smaps said, at a moment the live heap was known.
 HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint);

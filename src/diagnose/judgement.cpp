@@ -114,9 +114,10 @@ std::string advice(const Judgement& judgement) {
       : judgement.culprit->pool
           ? fmt::format(" in one of the workers of {}", judgement.culprit->name)
           : fmt::format(" in {} (pid {})", judgement.culprit->name, judgement.culprit->pid);
-  return fmt::format("find the line that keeps it{} with `plimsoll profile -- …`; it grows since {}{}", where,
-                     format_duration(v.onset),
-                     v.spikes.phase.empty() ? "" : ", look at the phase " + v.spikes.phase + " first");
+  return fmt::format(
+      "find the line that keeps it{} with `plimsoll profile -- …`; it has been growing since {}{}", where,
+      format_duration(v.onset),
+      v.spikes.phase.empty() ? "" : ", look at the phase " + v.spikes.phase + " first");
 }
 
 }  // namespace

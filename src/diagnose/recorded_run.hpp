@@ -24,6 +24,8 @@ struct RecordedRun {
   verdict::StartUp start_up;
   const char* step_unit = "step";
   std::optional<double> first_epoch_end;
+  std::optional<verdict::Judgement>
+      told;  // at the end of a profiled run: its lines knew more than the memory
 };
 
 bool is_run_file(const std::string& path);
@@ -33,6 +35,7 @@ RecordedRun recorded_run(const RunRows& rows);
 RecordedRun read_run(const std::string& path);
 // What it is judged by; `limit` of 0 is the recorded one. The options point into `run`.
 verdict::Options options_of(const RecordedRun& run, double limit = 0);
+// What a profiled run said at its end, else a judgement of its memory.
 Judgement judge_run(const RecordedRun& run, double limit = 0);
 
 }  // namespace plimsoll::diagnose

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -107,13 +108,35 @@ double bytes_factor(std::string name) {  // 0: not a column of memory
   return 0;
 }
 
-NamedSeries parse_csv(std::string_view text, const std::string& name) {
-  NamedSeries out;
-  out.name = name;
-  size_t time_at = 0, bytes_at = 1, step_at = std::string::npos;
+// The series of one process among others, in the order they were first seen.
+struct Mixed {
+  std::vector<NamedSeries> series;
+  std::vector<verdict::StepMarks> steps;
+  std::map<std::string, size_t> at;
+
+  // By its number or, where there is none, by its name.
+  size_t of(const std::string& pid, const std::string& own_name, const std::string& file) {
+    const auto [found, is_new] = at.try_emplace(pid.empty() ? own_name : pid, series.size());
+    if (is_new) {
+      series.push_back({.name = !own_name.empty() ? own_name : pid.empty() ? file : "pid " + pid});
+      const auto value = number(pid);
+      if (value && *value > 0 && *value < 1e9) series.back().pid = int(*value);
+      steps.emplace_back();
+    }
+    return found->second;
+  }
+  std::vector<NamedSeries> done() {
+    for (size_t i = 0; i < series.size(); ++i) series[i].steps = steps[i].marks();
+    return std::move(series);
+  }
+};
+
+std::vector<NamedSeries> parse_csv(std::string_view text, const std::string& name) {
+  Mixed mixed;
+  constexpr size_t none = std::string::npos;
+  size_t time_at = 0, bytes_at = 1, step_at = none, pid_at = none, name_at = none;
   double factor = 1;
   char separator = 0;
-  verdict::StepMarks steps;
   bool started = false;
   each_line(text, [&](std::string_view line, size_t count) {
     if (line.front() == '#') return;
@@ -132,6 +155,8 @@ NamedSeries parse_csv(std::string_view text, const std::string& name) {
           if (!time && is_time(title)) time = i;
           if (!bytes && bytes_factor(title) > 0) bytes = i, factor = bytes_factor(title);
           if (title == "step") step_at = i;
+          if (title == "pid") pid_at = i;
+          if (title == "name") name_at = i;
         }
         if (!time || !bytes)
           fail_input("{}: line {} has no time and memory columns ('{}'); expected time,bytes", name, count,
@@ -141,18 +166,18 @@ NamedSeries parse_csv(std::string_view text, const std::string& name) {
       }
     }
     if (parts.size() <= std::max(time_at, bytes_at))
-      fail_input("{}: line {} has {} fields ('{}'); expected time,bytes", name, count, parts.size(),
-                 shown(line));
+      fail_input("{}: line {} has {} field{} ('{}'); expected time,bytes", name, count, parts.size(),
+                 parts.size() == 1 ? "" : "s", shown(line));
     if (parts[bytes_at].empty()) return;  // a sample that was not taken
     auto time = number(parts[time_at]), bytes = number(parts[bytes_at]);
     if (!time || !bytes)
       fail_input("{}: line {} is not two numbers ('{}'); expected time,bytes", name, count, shown(line));
-    out.samples.push_back({*time, *bytes * factor});
-    if (step_at < parts.size())
-      if (auto step = number(parts[step_at])) steps.see(*time, *step);
+    const auto field = [&](size_t at) { return at < parts.size() ? std::string(parts[at]) : std::string(); };
+    const size_t one = mixed.of(field(pid_at), field(name_at), name);
+    mixed.series[one].samples.push_back({*time, *bytes * factor});
+    if (const auto step = number(field(step_at))) mixed.steps[one].see(*time, *step);
   });
-  out.steps = steps.marks();
-  return out;
+  return mixed.done();
 }
 
 // MEM <MiB> <epoch seconds>; children as CHLD <index> <MiB> <epoch seconds>.
@@ -247,10 +272,8 @@ std::string text_of(const json& value) {
 }
 
 std::vector<NamedSeries> parse_json_lines(std::string_view text, const std::string& name) {
-  std::vector<NamedSeries> whole;            // lines that are a series each
-  std::map<std::string, NamedSeries> mixed;  // lines that are a sample each, by process
-  std::map<std::string, verdict::StepMarks> steps;
-  std::vector<std::string> order;
+  std::vector<NamedSeries> whole;  // lines that are a series each
+  Mixed mixed;                     // lines that are a sample each, by process
   each_line(text, [&](std::string_view line, size_t count) {
     json object = parse_json(line);
     if (!object.is_object()) fail_input("{}: line {} is not a JSON object ('{}')", name, count, shown(line));
@@ -269,21 +292,13 @@ std::vector<NamedSeries> parse_json_lines(std::string_view text, const std::stri
     if (!has_time || !has_bytes)
       fail_input("{}: line {} has no time and bytes ('{}'); expected {{\"time\":…,\"bytes\":…}}", name, count,
                  shown(line));
-    std::string key = object.contains("pid") ? text_of(object["pid"]) : "";
-    if (mixed.find(key) == mixed.end()) {
-      order.push_back(key);
-      mixed[key].name = object.contains("name") ? text_of(object["name"]) : key.empty() ? name : "pid " + key;
-      mixed[key].pid =
-          object.contains("pid") && object["pid"].is_number_integer() ? object["pid"].get<int>() : 0;
-    }
-    mixed[key].samples.push_back({time, bytes});
+    const auto field = [&](const char* key) { return object.contains(key) ? text_of(object[key]) : ""; };
+    const size_t one = mixed.of(field("pid"), field("name"), name);
+    mixed.series[one].samples.push_back({time, bytes});
     if (object.contains("step") && object["step"].is_number())
-      steps[key].see(time, object["step"].get<double>());
+      mixed.steps[one].see(time, object["step"].get<double>());
   });
-  for (const std::string& key : order) {
-    mixed[key].steps = steps[key].marks();
-    whole.push_back(std::move(mixed[key]));
-  }
+  for (NamedSeries& series : mixed.done()) whole.push_back(std::move(series));
   return whole;
 }
 
@@ -310,7 +325,7 @@ std::vector<NamedSeries> parse_series(std::string_view text, const std::string& 
   } else if (first.front() == '#' && lower(first).find("elapsed") != std::string::npos) {
     out.push_back(parse_psrecord(body, name));
   } else {
-    out.push_back(parse_csv(body, name));
+    out = parse_csv(body, name);
   }
   std::erase_if(out, [](const NamedSeries& s) { return s.samples.empty(); });
   if (out.empty()) fail_input("{}: contains no samples; expected {}", name, known_formats);
@@ -318,12 +333,14 @@ std::vector<NamedSeries> parse_series(std::string_view text, const std::string& 
 }
 
 std::vector<NamedSeries> read_series(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    fail_input("{}: is a folder; give a file in it: {}", path, known_formats);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail_input("{}: cannot be opened; give a recorded series: {}", path, known_formats);
   std::stringstream buffer;
   buffer << file.rdbuf();
-  if (file.bad() || (file.peek() != EOF && buffer.str().empty()))
-    fail_input("{}: cannot be read; is it a folder?", path);
+  if (file.bad()) fail_input("{}: cannot be read; give a recorded series: {}", path, known_formats);
   const std::string text = buffer.str();
   return parse_series(text, path);
 }

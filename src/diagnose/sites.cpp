@@ -97,9 +97,12 @@ bool grows_by_processes(const Line& line, double grown) {
   double by_themselves = 0;
   for (const Part& part : line.parts) {
     living += !part.process->ended || part.held_bytes > 0;
+    // What it frees while it ends is no part of its life.
+    const auto& times = part.process->series.times();
+    const double end = part.process->ended ? part.process->held_time : times.back();
+    const size_t looks = size_t(std::upper_bound(times.begin(), times.end(), end) - times.begin());
     // The first quarter of its life a process is allowed to fill up.
-    const size_t begin = part.bytes.size() / 4;
-    if (begin < part.bytes.size()) by_themselves += std::max(0.0, part.bytes.back() - part.bytes[begin]);
+    if (looks > 0) by_themselves += std::max(0.0, part.bytes[looks - 1] - part.bytes[looks / 4]);
   }
   return living >= 3 && grown > 0 && by_themselves < 0.25 * grown;
 }
@@ -351,6 +354,9 @@ std::string next_with_sites(const SiteReport& report) {
   if (report.outside && report.outside->woken == 0)
     return "start the program with `plimsoll profile -- …`, or with `plimsoll profile --dormant -- …` to "
            "attach to it later";
+  if (report.memory && report.memory->unprofiled > report.memory->pss / 2)
+    return "most of the memory is in processes without a heap file: start dynamically linked programs, with "
+           "LD_PRELOAD as they inherit it";
   if (report.sites.empty() || report.sites.front().rate <= 0)
     return "no sampled line grows: watch for longer, or sample more finely, as with `--rate 64KiB`";
   const Site& first = report.sites.front();

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "platform/clock.hpp"
 #include "platform/machine.hpp"
 
@@ -103,6 +104,7 @@ Collector::Collector(const std::string& where, uint64_t rate) : library_(usable_
   owned_.emplace(std::filesystem::absolute(below, error).string(), "heap");
   if (!owned_->ok()) fail_input("cannot make a folder in {} ({})", below.string(), std::strerror(errno));
   folder_ = owned_->path();
+  advice_ = where.empty() ? "set TMPDIR to a folder with more" : "give --out in a folder with more";
   // Held as long as we live: a process that begins after our end writes nothing that nobody would remove.
   lock_ = std::make_unique<platform::LockedFile>(folder_ + "/watcher");
 }
@@ -117,6 +119,14 @@ std::vector<std::pair<std::string, std::string>> Collector::environment() const 
   return {preloading(library_), {"PLIMSOLL_HEAP", folder_}, {"PLIMSOLL_HEAP_RATE", std::to_string(rate_)}};
 }
 
+std::string Collector::why_refused(const std::string& error) const {
+  return fmt::format(
+      "a process could not write a heap file of {} below {} ({}): it is not profiled; make room there, or "
+      "{}",
+      format_bytes(whole_file_bytes), std::filesystem::path(folder_).parent_path().string(),
+      std::strerror(std::atoi(error.c_str())), advice_);
+}
+
 void Collector::find_files(double time) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
@@ -124,7 +134,14 @@ void Collector::find_files(double time) {
     const std::string name = entry->path().filename().string();
     int pid = 0;
     uint64_t number = 0;
-    if (by_file_.contains(name) || !parse_name(name, pid, number)) continue;
+    if (by_file_.contains(name)) continue;
+    if (name.starts_with(refused_name)) {
+      troubles_.push_back(why_refused(name.substr(sizeof refused_name - 1)));
+      by_file_[name] = nullptr;
+      refused_ = true;
+      continue;
+    }
+    if (!parse_name(name, pid, number)) continue;
     try {
       auto process = std::make_unique<Profiled>();
       process->pid = pid;

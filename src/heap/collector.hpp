@@ -63,16 +63,18 @@ class Collector {
   const std::vector<std::unique_ptr<Profiled>>& processes() const { return processes_; }
   // Files that cannot be read, and why; each once.
   const std::vector<std::string>& troubles() const { return troubles_; }
+  bool refused() const { return refused_; }  // a file could not be made: the troubles say why
   const std::string& folder() const { return folder_; }
 
  private:
   void find_files(double time);
+  std::string why_refused(const std::string& error) const;
   void refresh(Profiled& process, const std::string& path, double time);
   void let_go_of_the_smallest();
 
-  std::string folder_, library_;
+  std::string folder_, library_, advice_;
   uint64_t rate_;
-  bool at_work_ = false;
+  bool at_work_ = false, refused_ = false;
   std::optional<platform::OwnedFolder> owned_;
   std::unique_ptr<platform::LockedFile> lock_;
   std::vector<std::unique_ptr<Profiled>> processes_;

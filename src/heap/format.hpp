@@ -102,5 +102,12 @@ inline constexpr uint64_t library_bytes = 0x51d000;
 
 inline constexpr uint32_t text_capacity = 1 << 20, module_capacity = 1 << 11, frame_capacity = 1 << 15,
                           node_capacity = 1 << 18, site_capacity = 1 << 15, block_capacity = 3 << 16;
+inline constexpr uint64_t whole_file_bytes =
+    header_bytes + text_capacity + uint64_t(module_capacity) * sizeof(Module) +
+    uint64_t(frame_capacity) * sizeof(Frame) + uint64_t(node_capacity) * sizeof(Node) +
+    uint64_t(site_capacity) * sizeof(Site) + uint64_t(block_capacity) * sizeof(Block);
+
+// An empty file of this name and the number of the error, beside where the file of a process could not be reserved.
+inline constexpr char refused_name[] = "refused.";
 
 }  // namespace plimsoll::heap

@@ -21,6 +21,8 @@ StepPattern::StepPattern(const std::string& expression) {
         "--step-regex '{}' is not a regular expression ({}); write one whose first group is the step, like "
         "'it=([0-9]+)'",
         expression, compiled_->expression.error());
+  if (compiled_->expression.NumberOfCapturingGroups() == 0)
+    fail_input("--step-regex '{}' has no group; put the step into one, like 'it=([0-9]+)'", expression);
 }
 
 StepPattern::~StepPattern() = default;
@@ -29,9 +31,8 @@ std::optional<int64_t> StepPattern::find(std::string_view line) const {
   const re2::RE2& expression = compiled_->expression;
   const re2::StringPiece text(line.data(), line.size());
   re2::StringPiece groups[2];
-  const int count = std::min(expression.NumberOfCapturingGroups(), 1) + 1;
-  if (!expression.Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, count)) return std::nullopt;
-  const re2::StringPiece& found = groups[count - 1];
+  if (!expression.Match(text, 0, text.size(), re2::RE2::UNANCHORED, groups, 2)) return std::nullopt;
+  const re2::StringPiece& found = groups[1];
   return leading_integer(std::string_view(found.data(), found.size()));
 }
 

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,19 @@ namespace {
 void make_pipe(int ends[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0)
     fail("cannot create a pipe for the program's output ({})", std::strerror(errno));
+}
+
+[[noreturn]] void cannot_run(const std::string& program, int code) {
+  struct stat found {};
+  // A name without a slash was looked for in PATH.
+  if (program.find('/') != program.npos && stat(program.c_str(), &found) == 0) {
+    if (S_ISDIR(found.st_mode)) fail_input("'{}' is a folder; give a program to run", program);
+    if (access(program.c_str(), X_OK) != 0)
+      fail_input("'{}' is not executable; run `chmod +x {}`, or put its interpreter in front", program,
+                 program);
+  }
+  fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", program,
+             std::strerror(code));
 }
 
 }  // namespace
@@ -69,8 +83,7 @@ Child::Child(const LaunchOptions& options) {
   output_ = output[0], error_ = error[0];
   if (failed) {
     close_output(), close_error();
-    fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", options.command[0],
-               std::strerror(failed));
+    cannot_run(options.command[0], failed);
   }
 }
 
@@ -81,8 +94,7 @@ void become(const std::vector<std::string>& command,
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", command[0],
-             std::strerror(errno));
+  cannot_run(command[0], errno);
 }
 
 Child::~Child() { close_output(), close_error(); }

@@ -28,10 +28,13 @@ int Hook::run(std::string_view level, std::string_view reason, uint64_t used, ui
   char* arguments[] = {shell, option, script, command_.data(), nullptr};
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  sigset_t none;
+  sigset_t none, defaults;
   sigemptyset(&none);
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);  // which the guard ignores
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   pid_t started = -1;
   int failed = posix_spawn(&started, shell, nullptr, &attributes, arguments, environment_.data());
   posix_spawnattr_destroy(&attributes);

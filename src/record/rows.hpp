@@ -165,6 +165,7 @@ struct BasicSite {
   double bytes_per_second = unknown_real;  // growth of `bytes`
   Text hint = {};                          // what to try about it; empty: nothing to say
   int64_t allocated_bytes = unknown_count, allocated_blocks = unknown_count;  // ever, given back or not
+  Text place = {};  // the frame to name: the innermost of the program's own; empty: not known
 };
 
 // One of the ranks of a training run, told now and then by rank 0.

@@ -93,6 +93,16 @@ void add_what_is_missing(sqlite3* database) {
   });
 }
 
+// A new file that cannot be finished, as on a full disk, does not stay behind.
+struct Unfinished {
+  std::filesystem::path path;
+  bool finished = false;
+  ~Unfinished() {
+    std::error_code ignored;
+    if (!finished) std::filesystem::remove(path, ignored);
+  }
+};
+
 }  // namespace
 
 struct RunRecord::State {
@@ -172,6 +182,7 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   if (const int code = fresh ? create_private(path) : 0)
     fail_input("[record] cannot create {}: {}; check that the folder exists and may be written",
                path.string(), error_text(code));
+  Unfinished unfinished{path, !fresh};
   database = open_database(path, SQLITE_OPEN_READWRITE);
   raw = database.get();
   if (!fresh) fresh = is_empty(raw);  // the process creating it was killed just then
@@ -211,6 +222,7 @@ RunRecord::State::State(const std::filesystem::path& file, const RecordOptions& 
   prepare(insert_picture), prepare(insert_answer);
   thinning = std::make_unique<Thinning>(raw, options.max_bytes);
   last_commit = now();
+  unfinished.finished = true;
 }
 
 // All at once and before WAL mode: a run file is whole from its first moment, or empty.
@@ -328,7 +340,10 @@ RunRecord::~RunRecord() = default;
 
 RunRecord RunRecord::create(const std::filesystem::path& path, const RecordOptions& options) {
   if (std::filesystem::exists(path))
-    fail_input("[record] {} exists already; give another path or resume that run", path.string());
+    fail_input("[record] {} exists already; give another path{}", path.string(),
+               options.kind == RunKind::train ? " or resume that run" : "");
+  if (std::filesystem::is_symlink(path))
+    fail_input("[record] {} is a link that leads nowhere; give another path", path.string());
   return RunRecord(std::make_unique<State>(path, options, 0, true));
 }
 

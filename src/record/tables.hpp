@@ -201,7 +201,8 @@ struct Table<BasicSite<Text>> : UsualTable {
                                       optional("bytes_per_second", &Row::bytes_per_second),
                                       optional("hint", &Row::hint),
                                       optional("allocated_bytes", &Row::allocated_bytes),
-                                      optional("allocated_blocks", &Row::allocated_blocks)};
+                                      optional("allocated_blocks", &Row::allocated_blocks),
+                                      optional("place", &Row::place)};
 };
 
 template <>

@@ -60,9 +60,9 @@ Member member_of(const std::string& path, double limit) {
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return unknown_real;
-  const auto middle = values.begin() + long(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // "rank 17 on b leaks: 2.10 MB per step"
@@ -74,22 +74,38 @@ std::string leak_text(const Member& member) {
                       : fmt::format("{} per minute", format_bytes(uint64_t(v.rate * 60))));
 }
 
+// What the runs beside a leak are; those that cannot be read are told of at the end.
+std::string beside_leaks(const Fleet& fleet, size_t undecided) {
+  const size_t all = fleet.members.size(), clean = fleet.judged - fleet.leaks - undecided,
+               unjudged = all - fleet.judged - fleet.unread;
+  if (fleet.leaks == 1 && clean == all - 1 && clean > 0)
+    return clean == 1 ? "; the other does not" : fmt::format("; the other {} do not", clean);
+  std::string text = fleet.leaks > 1 ? fmt::format("; {} of {} leak", fleet.leaks, all) : "";
+  const auto add = [&](size_t count, const char* one, const char* many) {
+    if (count) text += fmt::format("; {} {}", count, count == 1 ? one : many);
+  };
+  add(clean, "does not", "do not");
+  add(undecided, "is undecided", "are undecided");
+  add(unjudged, "has too few measurements to be judged", "have too few measurements to be judged");
+  return text;
+}
+
 std::string sentence_for(const Fleet& fleet) {
   const size_t all = fleet.members.size();
+  const auto undecided =
+      size_t(std::count_if(fleet.members.begin(), fleet.members.end(), [](const Member& m) {
+        return m.judged && m.verdict.kind == verdict::Kind::undecided;
+      }));
   std::string text;
-  if (fleet.leaks > 0) {
-    text = leak_text(fleet.members[fleet.worst]);
-    text += fleet.leaks == 1 ? fmt::format("; the other {} do not.", all - 1)
-                             : fmt::format("; {} of {} leak.", fleet.leaks, all);
-  } else if (fleet.judged == 0) {
-    text = fmt::format("None of {} runs has enough measurements to be judged.", all);
-  } else {
-    const auto undecided = std::count_if(fleet.members.begin(), fleet.members.end(), [](const Member& m) {
-      return m.judged && m.verdict.kind == verdict::Kind::undecided;
-    });
-    text = undecided ? fmt::format("No leak found; {} of {} runs are undecided.", undecided, all)
-                     : fmt::format("No leak in {} runs.", fleet.judged);
-  }
+  if (fleet.leaks > 0)
+    text = leak_text(fleet.members[fleet.worst]) + beside_leaks(fleet, undecided) + ".";
+  else if (fleet.judged == 0)
+    text = fmt::format("None of {} run{} has enough measurements to be judged.", all, all == 1 ? "" : "s");
+  else if (undecided)
+    text = fmt::format("No leak found; {} of {} run{} {} undecided.", undecided, all, all == 1 ? "" : "s",
+                       undecided == 1 ? "is" : "are");
+  else
+    text = fmt::format("No leak in {} run{}.", fleet.judged, fleet.judged == 1 ? "" : "s");
   if (std::isfinite(fleet.median_floor)) {
     const auto highest =
         std::max_element(fleet.members.begin(), fleet.members.end(), [](const Member& a, const Member& b) {
@@ -99,7 +115,8 @@ std::string sentence_for(const Fleet& fleet) {
                         format_bytes(uint64_t(fleet.median_floor)), format_bytes(uint64_t(highest->floor)),
                         highest->name, 100 * fleet.skew);
   }
-  if (fleet.unread) text += fmt::format(" {} of {} files could not be read.", fleet.unread, all);
+  if (fleet.unread)
+    text += fmt::format(" {} of {} file{} could not be read.", fleet.unread, all, all == 1 ? "" : "s");
   return text;
 }
 

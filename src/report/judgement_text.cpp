@@ -68,7 +68,9 @@ std::string final_text(const diagnose::Judgement& judgement, const diagnose::His
   uint64_t gone = history.short_lived();
   for (const auto& [id, role] : judgement.roles.role) gone += role == diagnose::ProcessRole::short_lived;
   if (gone)
-    text += fmt::format("  {:>7} short-lived: {} processes that have ended\n", "", format_count(gone));
+    text += fmt::format(
+        "  {:>7} short-lived: {}\n", "",
+        gone == 1 ? "1 process that has ended" : format_count(gone) + " processes that have ended");
   if (sites) text += sites_text(*sites);
   for (const std::string& note : notes) text += "note: " + note + "\n";
   if (!judgement.next.empty()) text += "next: " + judgement.next + "\n";

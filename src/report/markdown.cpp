@@ -74,12 +74,10 @@ std::string site_table(const RunData& data) {
   if (data.sites.empty()) return "";
   std::string out = "\n## Call sites\n| site | holds | grows, bytes a second |\n|---|---|---|\n";
   for (size_t i = 0; i < std::min<size_t>(data.sites.size(), 20); ++i) {
-    const auto stack = frames(data.sites[i].stack);
-    out += fmt::format("| {} | {} | {} |\n", stack.empty() ? "" : plain(shown(stack.back())),
-                       bytes(double(data.sites[i].bytes)),
-                       std::isfinite(data.sites[i].bytes_per_second)
-                           ? fmt::format("{:.0f}", data.sites[i].bytes_per_second)
-                           : "");
+    out += fmt::format(
+        "| {} | {} | {} |\n", plain(shown(named_frame(data.sites[i]))), bytes(double(data.sites[i].bytes)),
+        std::isfinite(data.sites[i].bytes_per_second) ? fmt::format("{:.0f}", data.sites[i].bytes_per_second)
+                                                      : "");
   }
   std::set<std::string> hints;
   for (const auto& site : data.sites)

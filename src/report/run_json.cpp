@@ -323,13 +323,13 @@ class RunText {
     if (data_.sites.empty() && !whole_) return;
     const size_t kept = std::min(data_.sites.size(), most_sites);
     json_.key("sites").open('{').key("left_out").integer(int64_t(data_.sites.size() - kept));
-    cells({"stack", "bytes", "blocks", "bytes_per_second", "process", "hint"},
+    cells({"stack", "bytes", "blocks", "bytes_per_second", "process", "hint", "place"},
           std::vector<RunReader::Site>(data_.sites.begin(), data_.sites.begin() + long(kept)),
           [&](const RunReader::Site& site) {
             json_.open('[');
             for (const std::string& frame : frames(site.stack)) json_.text(shown(frame));
             json_.close(']').integer(site.bytes).count(site.blocks).real(site.bytes_per_second);
-            json_.count(site.process).text(shown(site.hint));
+            json_.count(site.process).text(shown(site.hint)).text(shown(named_frame(site)));
           });
     json_.close('}');
   }

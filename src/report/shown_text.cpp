@@ -41,6 +41,11 @@ std::vector<std::string> frames(std::string_view stack) {
   return out;
 }
 
+std::string named_frame(const RunReader::Site& site) {
+  const auto stack = frames(site.stack);
+  return !site.place.empty() || stack.empty() ? site.place : stack.back();
+}
+
 std::string escape_html(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "record/run_reader.hpp"
+
 namespace plimsoll::report {
 
 // What looks like a secret as ***, control characters, invalid UTF-8 and text-direction marks as escapes; cut to a few
@@ -16,6 +18,8 @@ std::string shown_value(const std::string& key, const std::string& value);
 std::string shown_sentence(std::string_view text);
 // The frames of a recorded stack.
 std::vector<std::string> frames(std::string_view stack);
+// The one to name: the program's own line where the record says which, else the innermost.
+std::string named_frame(const RunReader::Site& site);
 
 std::string escape_html(std::string_view text);  // text and attribute values, of HTML and SVG
 

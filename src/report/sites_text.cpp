@@ -45,7 +45,8 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
                                                    {"mapped files", memory.mapped_file},
                                                    {"shared memory", memory.shared},
                                                    {"stacks", memory.stack},
-                                                   {"other", memory.other}};
+                                                   {"of processes without a heap file", memory.unprofiled},
+                                                   {"other", memory.other - memory.unprofiled}};
   for (const auto& [name, bytes] : rows)
     if (bytes > 0)
       text += fmt::format("  {:>9}  {:>3.0f} %  {}\n", format_bytes(bytes),
@@ -121,7 +122,7 @@ std::string sites_text(const diagnose::SiteReport& report) {
   return text + lines_text(report);
 }
 
-std::string lines_text(const diagnose::SiteReport& report) {
+std::string lines_text(const diagnose::SiteReport& report, bool named) {
   std::string text, hint;
   size_t shown = 0;
   for (const diagnose::Site& site : report.sites) {
@@ -140,7 +141,7 @@ std::string lines_text(const diagnose::SiteReport& report) {
   if (shown == 0 && !report.sites.empty()) {
     auto largest = report.sites;
     std::sort(largest.begin(), largest.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    text += "no line was seen to grow; the largest:\n";
+    text += named ? "lines that hold most:\n" : "no line was seen to grow; the largest:\n";
     for (size_t i = 0; i < std::min<size_t>(largest.size(), 5); ++i)
       text += fmt::format("  {:>9}  {}\n", format_bytes(largest[i].bytes), name_of(largest[i].place));
   }

@@ -9,8 +9,8 @@ namespace plimsoll::report {
 
 // Where the memory is, and the lines that grow.
 std::string sites_text(const diagnose::SiteReport& report);
-// Of that, the lines alone.
-std::string lines_text(const diagnose::SiteReport& report);
+// Of that, the lines alone; with `named` one was said to have grown before.
+std::string lines_text(const diagnose::SiteReport& report, bool named = false);
 // What to say at the moment a leak is first seen: the sentence of the verdict and the line that grows fastest, or
 // why it need not be a leak.
 std::string first_sight(const diagnose::SiteReport& report, const std::string& sentence);

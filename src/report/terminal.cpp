@@ -182,11 +182,13 @@ std::string training(const RunData& data, const TerminalOptions& options) {
 
 std::string events(const RunData& data, const TerminalOptions& options) {
   std::string out;
-  const size_t from = data.events.size() > 10 ? data.events.size() - 10 : 0;
-  for (size_t i = from; i < data.events.size(); ++i)
-    out += wrapped(fmt::format("{} {}: {}", format_duration(data.events[i].time), shown(data.events[i].kind),
-                               shown(data.events[i].text)),
-                   options.columns) +
+  std::vector<RunReader::Event> all = data.events;
+  std::erase_if(all,
+                [](const auto& event) { return event.kind == "guard-summary"; });  // JSON; a sentence follows
+  for (size_t i = all.size() > 10 ? all.size() - 10 : 0; i < all.size(); ++i)
+    out += wrapped(
+               fmt::format("{} {}: {}", format_duration(all[i].time), shown(all[i].kind), shown(all[i].text)),
+               options.columns) +
            "\n";
   return out.empty() ? out : "\n" + out;
 }

@@ -9,6 +9,7 @@
 #include "platform/descriptors.hpp"
 #include "platform/hook.hpp"
 #include "platform/memory.hpp"
+#include "platform/signals.hpp"
 #include "platform/vigilance.hpp"
 #include "report/sites_text.hpp"
 #include "watch/clock.hpp"
@@ -81,6 +82,7 @@ class Guarding {
   double sampled_ = 0;     // seconds the last sample of the tree took
   int newest_pid_ = 0;
   bool ended_ = false, interrupted_ = false, leave_ = false, child_changed_ = false;
+  bool named_line_ = false;  // one was said to have grown
 };
 
 Guarding::Guarding(const GuardOptions& options)
@@ -91,6 +93,7 @@ Guarding::Guarding(const GuardOptions& options)
       log_(options_.out),
       guard_(options.policy),
       shrink_(log_, options.policy.shrink_patience) {
+  ignore_broken_pipes();  // whoever reads what is said may go away: the guard stays
   if (server_.serving()) {
     server_.follow(options_.out, options.out.empty());
     log_.say(0, "note", fmt::format("live at {}", server_.url()));
@@ -192,7 +195,7 @@ void Guarding::name_line(double time, const Decision& decision) {
   if (decision.level == Level::warn && decision.seconds_to_line && *decision.seconds_to_line < 2) return;
   profiling_->look(time);
   const std::string line = report::grown_line(profiling_->quick_report({}, time), calm_until_);
-  if (!line.empty()) log_.line(time, line);
+  if (!line.empty()) log_.line(time, line), named_line_ = true;
 }
 
 void Guarding::act(double time, const Decision& decision) {
@@ -283,7 +286,7 @@ int Guarding::finish() {
            log_.actions().size(), log_.actions().size() == 1 ? "" : "s", format_bytes(summary_.peak_tree),
            summary_.limit ? fmt::format(" of {}", format_bytes(summary_.limit)) : "");
   log_.say(clock_.now(), "summary", summary.data());
-  if (sites) platform::write_all(platform::standard_error, report::lines_text(*sites));
+  if (sites) platform::write_all(platform::standard_error, report::lines_text(*sites, named_line_));
   if (options_.json) {
     std::fputs((text + "\n").c_str(), stdout);
     std::fflush(stdout);

@@ -74,11 +74,6 @@ uint64_t Profiling::stays_untouched(double time) const {
   return count == several ? least : 0;
 }
 
-bool Profiling::is_sampled(int pid) const {
-  return std::any_of(collector_.processes().begin(), collector_.processes().end(),
-                     [&](const auto& process) { return !process->ended && process->pid == pid; });
-}
-
 uint64_t Profiling::live_in(int pid) const {
   uint64_t live = 0;
   for (const auto& process : collector_.processes())
@@ -90,30 +85,36 @@ uint64_t Profiling::live_in(int pid) const {
 // smaps costs the kernel a walk over the page tables: at most two percent of the time are spent on it.
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
   const double begin = platform::monotonic_seconds();
-  heap::MemoryClasses all;
-  uint64_t live = 0, untouched = 0;
+  const std::string folder = std::filesystem::path(collector_.folder()).filename().string();
+  heap::MemoryClasses all, mapped;
+  uint64_t live = 0, untouched = 0, unprofiled = 0;
   for (const observe::Process& process : snapshot.processes) {
     if (process.zombie()) continue;
     heap::SmapsClassifier classifier;
-    if (files_.each_line(process.id.pid, "smaps",
-                         [&](std::string_view line) { classifier.add_line(line); }) != proc::Read::ok)
+    bool sampled = false;  // has its heap file mapped: what it was before exec may have had one too
+    if (files_.each_line(process.id.pid, "smaps", [&](std::string_view line) {
+          classifier.add_line(line);
+          sampled = sampled || line.find(folder) != line.npos;
+        }) != proc::Read::ok)
       continue;
     heap::MemoryClasses classes = classifier.classes();
-    if (is_sampled(process.id.pid)) {
-      const uint64_t own = std::min(classes.anonymous, heap::library_bytes);
-      classes.anonymous -= own, classes.other += own;
-    }
+    const uint64_t own = sampled ? std::min(classes.anonymous, heap::library_bytes) : 0;
+    classes.anonymous -= own, classes.other += own;
+    mapped += classes;
+    // Of a process without a heap file nobody knows what it has freed.
+    const uint64_t unknown = sampled ? 0 : classes.anonymous;
+    classes.anonymous -= unknown, classes.other += unknown, unprofiled += unknown;
     all += classes;
     // What a forked process inherited and has copied was never given back.
-    const uint64_t held = forked(process, snapshot) ? classes.anonymous : live_in(process.id.pid),
+    const uint64_t held = forked(process, snapshot) || !sampled ? classes.anonymous : live_in(process.id.pid),
                    there = std::min(classes.anonymous, held);
     live += there, untouched += held - there;
   }
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::monotonic_seconds() - begin));
   if (all.sum() == 0) return;
-  if (attachment_) attachment_->memory(all);
+  if (attachment_) attachment_->memory(mapped);
   diagnose::HeldMemory now = diagnose::held_memory(all, live);
-  now.untouched = untouched;
+  now.untouched = untouched, now.unprofiled = unprofiled;
   // The end of a program is not what it held.
   if (memory_ && now.pss < memory_->pss / 2 && now.pss < first_memory_->pss) return;
   memory_ = now;
@@ -170,7 +171,9 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
   if (report.memory) report.memory->untouched = stays_untouched(now);
   if (attachment_ && report.memory) {
     // What was allocated before is not known to the library: nothing can be said of what the allocator keeps.
-    report.memory->live_heap += std::exchange(report.memory->retained, 0);
+    report.memory->other -= report.memory->unprofiled;
+    report.memory->live_heap +=
+        std::exchange(report.memory->retained, 0) + std::exchange(report.memory->unprofiled, 0);
     report.outside = &attachment_->seen();
   }
   diagnose::Evidence evidence{.tree = tree,
@@ -195,7 +198,7 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
   const bool said_aloud = how.running && !how.quick;
   if (said_aloud && report.answer == diagnose::Answer::leak && report.answer_site)
     called_ = report.sites[*report.answer_site].place.text();
-  if (collector_.processes().empty() && !attachment_)
+  if (collector_.processes().empty() && !collector_.refused() && !attachment_)
     report.notes.emplace_back(
         "no process wrote a heap file: static and setuid programs cannot be profiled, nor can one that "
         "allocates next "

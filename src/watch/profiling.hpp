@@ -68,7 +68,6 @@ class Profiling {
   double most_of_first(const diagnose::Site& site, double settled);
   uint64_t stays_untouched(double time) const;
   std::optional<diagnose::HeldMemory> memory_at(double time) const;
-  bool is_sampled(int pid) const;
   uint64_t live_in(int pid) const;  // footprint of what its sites hold
 
   const proc::Files& files_;

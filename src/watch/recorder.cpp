@@ -1,5 +1,9 @@
 #include "watch/recorder.hpp"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include "base/mask.hpp"
 
 namespace plimsoll::watch {
@@ -15,12 +19,38 @@ bool moved(uint64_t now, uint64_t before) {
 
 }  // namespace
 
+namespace {
+
+// A line that was judged, and what its stacks gained together.
+struct JudgedLine {
+  const diagnose::Site* site = nullptr;
+  double gained = 0;
+  bool given = false;
+};
+
+// The part of the line's rate that falls to a stack; a line that does not grow has none, whatever was allocated once.
+double part_of_rate(JudgedLine& line, double own) {
+  if (!line.site) return unknown_real;
+  if (line.gained > 0) return line.site->rate * std::max(0.0, own) / line.gained;
+  return std::exchange(line.given, true) ? 0 : line.site->rate;
+}
+
+}  // namespace
+
 void write_sites(RunRecord& record, const diagnose::SiteReport& report, double time,
                  const std::function<int64_t(int pid)>& row_of) {
   record.clear_sites();
-  std::map<std::string, std::string> hints;
-  for (const diagnose::Site& site : report.sites) hints.try_emplace(site.place.text(), escape(site.hint));
+  std::map<std::string, JudgedLine> lines;
+  for (const diagnose::Site& site : report.sites) lines.try_emplace(site.place.text(), &site);
+  const auto name_of = [](const diagnose::HeldStack& held) {
+    return held.stack[diagnose::place_to_name(held.stack)].text();
+  };
+  for (const diagnose::HeldStack& held : report.stacks)
+    lines[name_of(held)].gained += std::max(0.0, held.rate);
   for (const diagnose::HeldStack& held : report.stacks) {
+    const std::string place = name_of(held);
+    JudgedLine& line = lines[place];
+    const std::string hint = line.site ? escape(line.site->hint) : "", shown_place = escape(place);
     std::string stack;
     for (auto place = held.stack.rbegin(); place != held.stack.rend(); ++place)
       stack += (stack.empty() ? "" : "\n") + escape(place->text());
@@ -29,10 +59,11 @@ void write_sites(RunRecord& record, const diagnose::SiteReport& report, double t
                  .stack = stack,
                  .bytes = int64_t(held.bytes),
                  .blocks = int64_t(held.blocks),
-                 .bytes_per_second = held.rate,
-                 .hint = hints[held.stack[diagnose::place_to_name(held.stack)].text()],
+                 .bytes_per_second = part_of_rate(line, held.rate),
+                 .hint = hint,
                  .allocated_bytes = int64_t(held.allocated_bytes),
-                 .allocated_blocks = int64_t(held.allocated_blocks)});
+                 .allocated_blocks = int64_t(held.allocated_blocks),
+                 .place = shown_place});
   }
 }
 

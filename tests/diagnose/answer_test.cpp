@@ -203,6 +203,24 @@ TEST(Answer, GrowthOfWhatWasFreedIsRetained) {
       Answer::leak);
 }
 
+// Of a process without a heap file nobody knows what it freed: the verdict on the tree stands, whatever the lines of
+// others do.
+TEST(Answer, GrowthWhereNoLineWasSeenIsALeak) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
+  const HeldMemory before{
+      .retained = 20'000'000, .other = 80'000'000, .pss = 100'000'000, .unprofiled = 70'000'000},
+      now{.retained = 60'000'000, .other = 180'000'000, .pss = 240'000'000, .unprofiled = 170'000'000};
+  EXPECT_EQ(answer({.tree = tree, .epochs = no_epochs, .before = before, .now = now}).answer, Answer::leak);
+  Epochs epochs;
+  epochs.see(0, 0);
+  epochs.see(1, 100);
+  const auto filled = rising_until(100, 200);
+  const Answered answered = answer(
+      {.tree = tree, .epochs = epochs, .lines = {{"train.py:5 load", filled}}, .before = before, .now = now});
+  EXPECT_EQ(answered.answer, Answer::leak);
+  EXPECT_NE(answered.reason.find("without a heap file"), std::string::npos) << answered.reason;
+}
+
 // A line that loses small blocks between large ones that come and go: most of the growth is space it keeps from being used.
 TEST(Answer, ALineThatGoesOnIsALeakThoughTheAllocatorKeepsMostOfTheGrowth) {
   verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 40e6);

@@ -15,7 +15,7 @@ namespace {
 
 // A watch of ten minutes: a wrapper, and a server that loses 100 kB a step and needs half as much again while
 // it validates.
-void record_watch(const std::filesystem::path& path) {
+void record_watch(const std::filesystem::path& path, const char* told = "{}") {
   RunRecord record = RunRecord::create(path, {.kind = RunKind::watch});
   const int64_t wrapper = record.process({.pid = 10, .start_time = 1, .first_seen = 0, .name = "uv"});
   const int64_t server =
@@ -32,7 +32,7 @@ void record_watch(const std::filesystem::path& path) {
         {.process = server, .time = double(t), .rss = bytes, .pss = bytes, .cpu = double(t)});
   }
   // The program ends: the last samples are no part of the verdict.
-  record.verdict("{}", 599);
+  record.verdict(told, 599);
   record.memory({.time = 600, .rss = 1'000'000, .pss = 1'000'000});
 }
 
@@ -56,6 +56,52 @@ TEST(RecordedRun, IsJudgedAsItWasWatched) {
   ASSERT_TRUE(found.culprit);
   EXPECT_EQ(found.culprit->pid, 11);
   EXPECT_GT(found.culprit->share, .9);
+}
+
+// The lines of a profiled run knew what the memory alone does not tell.
+TEST(RecordedRun, OfAProfiledRunWhatItSaidAtItsEndCounts) {
+  test::Folder folder;
+  const std::string path = (folder.path / "run.db").string();
+  record_watch(
+      path,
+      R"({"verdict":"no-leak","sentence":"No leak: kept\u001b by the allocator.","answer":"retained"})");
+  const RecordedRun run = read_run(path);
+  const Judgement found = judge_run(run);
+  EXPECT_EQ(found.verdict.kind, verdict::Kind::no_leak);
+  EXPECT_EQ(found.verdict.sentence, "No leak: kept\\x1b by the allocator.");
+  EXPECT_FALSE(found.culprit);
+  EXPECT_TRUE(found.next.empty());
+  EXPECT_EQ(judge_run(run, 16e9).verdict.kind, verdict::Kind::no_leak);
+}
+
+TEST(RecordedRun, ALeakThatAProfiledRunNamedKeepsItsCulpritAndAdvice) {
+  test::Folder folder;
+  const std::string path = (folder.path / "run.db").string();
+  record_watch(path, R"({"verdict":"leak","sentence":"Leak: it grows.","answer":"leak",
+                         "culprit":{"pid":11,"name":"server","role":"main","share":1},"next":"look at a.py:5"})");
+  const RecordedRun run = read_run(path);
+  const Judgement found = judge_run(run);
+  EXPECT_EQ(found.verdict.sentence, "Leak: it grows.");
+  EXPECT_EQ(found.next, "look at a.py:5");
+  ASSERT_TRUE(found.culprit);
+  EXPECT_EQ(found.culprit->share, 1);
+  EXPECT_EQ(found.culprit_id.pid, 11);
+  EXPECT_EQ(found.culprit_id.start_ticks, 2u);
+  // A line of one's own is told about with what the memory says.
+  EXPECT_EQ(judge_run(run, 16e9).verdict.limit_bytes, 16e9);
+  EXPECT_TRUE(judge_run(run, 16e9).verdict.seconds_to_limit);
+  EXPECT_EQ(judge_run(run, 16e9).next, "look at a.py:5");
+}
+
+TEST(RecordedRun, AWatchThatHadNoLinesIsJudgedAnew) {
+  test::Folder folder;
+  const std::string path = (folder.path / "run.db").string();
+  for (const char* told :
+       {R"({"verdict":"no-leak","sentence":"No leak."})", R"({"answer":"retained"})", "[1"}) {
+    std::filesystem::remove(path);
+    record_watch(path, told);
+    EXPECT_EQ(judge_run(read_run(path)).verdict.kind, verdict::Kind::leak) << told;
+  }
 }
 
 TEST(RecordedRun, OfAResumedRunTheLastSessionCounts) {

@@ -30,6 +30,17 @@ TEST(SeriesFiles, CsvColumnsByName) {
   EXPECT_EQ(s[0].steps[2].step, 30);
 }
 
+TEST(SeriesFiles, CsvOfSeveralProcessesIsSplit) {
+  auto s = parse_series("pid,time,rss,name\n7,0,100,a\n8,0,200,b\n7,1,110,a\n8,1,210,b\n", "a.csv");
+  ASSERT_EQ(s.size(), 2u);
+  EXPECT_EQ(s[0].name, "a");
+  EXPECT_EQ(s[0].pid, 7);
+  ASSERT_EQ(s[1].samples.size(), 2u);
+  EXPECT_EQ(s[1].samples[1].bytes, 210);
+  EXPECT_EQ(parse_series("time,bytes,pid\n0,1,7\n0,2,8\n", "x")[1].name, "pid 8");
+  EXPECT_EQ(parse_series("name,time,bytes\na,0,1\nb,0,2\n", "x").size(), 2u);
+}
+
 TEST(SeriesFiles, JsonLines) {
   auto s =
       parse_series("{\"time\":0,\"bytes\":1}\n{\"time\":1,\"bytes\":null}\n{\"t\":2,\"rss\":3}\n", "a.jsonl");

@@ -70,6 +70,26 @@ TEST(Sites, TheEndOfAProcessIsNotJudged) {
   EXPECT_EQ(report.sites[0].grown, 190 << 20);
 }
 
+// Workers that each hold ever more, free it and end: it is they that grow, not their number.
+TEST(Sites, WhatAProcessFreesAtItsEndDoesNotHideThatItGrew) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
+  heap::Collector collector;
+  heap::IdleProcess workers[3];
+  for (int look = 1; look <= 20; ++look) {
+    for (const heap::IdleProcess& worker : workers) heap::write_held(collector, worker.pid, 10 * look);
+    collector.look(look);
+  }
+  for (heap::IdleProcess& worker : workers) {
+    heap::write_held(collector, worker.pid, 1);
+    worker.end();
+  }
+  collector.look(21);
+  const SiteReport report = judge_sites(collector, nullptr, {.until = 21});
+  ASSERT_EQ(report.sites.size(), 1u);
+  EXPECT_EQ(report.sites[0].pids.size(), 3u);
+  EXPECT_FALSE(report.sites[0].grows_by_processes);
+}
+
 // The same bytes: blocks of a kilobyte that are as old as the growth, or none older than three seconds.
 verdict::Kind judged_with(bool replaced) {
   setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);

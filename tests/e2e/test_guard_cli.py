@@ -48,6 +48,22 @@ def test_a_line_of_ones_own_stops_the_one_that_grows():
     assert run.exists() and (found["guard"]["peak_bytes"] < 17_000_000 or SANITIZED)
 
 
+def test_a_reader_that_goes_away_does_not_end_the_guard():
+    piped = BASE / "piped"
+    hog = "import time\nkept = []\nwhile True:\n    kept.append(bytearray(5_000_000))\n    time.sleep(0.05)"
+    guarding = subprocess.Popen([PROGRAM, "guard", "--limit", "100MB", "--grace", "1s", "--hook", f"(yes; echo $? >{piped}) | head -n 1", "--",
+                                 PYTHON, "-c", hog], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
+    guarding.stdout.close()
+    try:
+        assert guarding.wait(timeout=60) == 11
+    finally:
+        guarding.kill()
+    # What is started has its own way with a closed pipe.
+    assert piped.read_text() == "141\n", piped.read_text()
+    done = guard("--", "sh", "-c", "(yes; echo $? >&2) | head -n 1")
+    assert done.stdout == "y\n" and "141" in done.stderr, done.stderr
+
+
 def test_dry_run_does_nothing():
     found = report(guard("--json", "--dry-run", "--limit", "50MB", "--pause-alone", "200ms", "--", "sh", "-c",
                          f"timeout 2 {SPECIMENS}/bomb {BASE}/t2 100", code=124))

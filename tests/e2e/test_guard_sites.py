@@ -41,6 +41,7 @@ def test_warning_and_stop_name_the_line():
         stop = next(action for action in said["actions"] if action["level"] == "stop")
         assert "train.py:6 in train_step: kept.append(" in stop["line"], (stop, messages)
         assert "the line that grew most: " in messages and messages.count("train.py:6 in train_step") >= 2, messages
+        assert "no line was seen to grow" not in messages, messages
         site = max(said["sites"], key=lambda site: site["bytes"])
         assert (site["file"], site["line"]) == (path, 6) and site["bytes"] > 100e6, site
         rows = sqlite3.connect(record).execute("SELECT stack, bytes FROM sites ORDER BY bytes DESC").fetchall()

@@ -211,6 +211,22 @@ def test_exports_refuse_what_is_no_profile():
         assert os.listdir(folder) == [], os.listdir(folder)
 
 
+def test_the_record_that_is_read_is_not_replaced():
+    with tempfile.TemporaryDirectory() as folder:
+        record, link = os.path.join(folder, "run.db"), os.path.join(folder, "link")
+        assert profile("--out", record, "--", "sleep", "0.5").code == 0
+        os.symlink("run.db", link)
+        with open(record, "rb") as file:
+            before = file.read()
+        for command in (["report", record, "--format", "md", "-o", record], ["report", record, record, "--format", "md", "-o", link],
+                        ["report", folder, "--format", "md", "-o", link], ["profile", record, "--pprof", record],
+                        ["profile", record, "--collapsed", link], ["profile", record, "--speedscope", record]):
+            done = subprocess.run([PLIMSOLL, *command], capture_output=True)
+            assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"would replace" in done.stderr, (command, done)
+        with open(record, "rb") as file:
+            assert file.read() == before and os.path.islink(link)
+
+
 def test_no_line_is_accused_without_a_leak():
     program = """
     import time
@@ -321,6 +337,13 @@ def test_what_to_try_is_said_with_the_line():
         assert b"What to try: give the cache of decode a bound" in result.err, result.err.decode()
         report = subprocess.run([PLIMSOLL, "report", run, "--format", "md"], stdout=subprocess.PIPE)
         assert b"What to try: give the cache of decode" in report.stdout, report.stdout.decode()
+        # The line of the program is named, and grows as fast as was said; what was allocated once does not.
+        first = result.json["sites"][0]
+        rows = sqlite3.connect(run).execute("SELECT place, sum(bytes_per_second) FROM sites GROUP BY place").fetchall()
+        growing = {place: rate for place, rate in rows if rate}
+        name = f"{first['file']}:{first['line']} {first['function']}"
+        assert abs(growing[name] / first["bytes_per_second"] - 1) < 0.01 and len(growing) <= 3, (growing, first)
+        assert name.replace("_", "\\_") in report.stdout.decode(), report.stdout.decode()
 
 
 def test_a_line_counts_once_for_all_its_processes():
@@ -394,6 +417,33 @@ def test_what_the_allocator_keeps_is_no_leak():
         assert result.json["answer"] != "leak", result.err.decode()
 
 
+def test_the_record_says_what_the_profile_said():
+    """More and more is allocated and freed again, and glibc gives nothing back: the memory alone looks like a leak."""
+    program = """
+    import ctypes, os, time
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    libc.mallopt(-1, 2_000_000_000)  # never trim
+    for i in range(250):
+        blocks = [libc.malloc(100_000) for _ in range(i)]
+        for block in blocks:
+            libc.memset(block, 1, 100_000)
+        for block in blocks:
+            libc.free(block)
+        time.sleep(0.04)
+    os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "run.db")
+        said = profile("--out", record, "--", sys.executable, script(folder, program)).json
+        assert said["answer"] == "retained" and said["verdict"] == "no-leak", said
+        later = json.loads(subprocess.run([PLIMSOLL, "verdict", record, "--json", "--fail-on-leak"], capture_output=True, check=True).stdout)
+        shown = json.loads(subprocess.run([PLIMSOLL, "report", record, "--format", "json"], stdout=subprocess.PIPE, check=True).stdout)["verdict"]
+        for key in ("verdict", "sentence", "culprit", "next"):
+            assert said[key] == later[key] == shown[key], (key, said[key], later[key], shown[key])
+
+
 def test_a_program_that_spoils_its_file():
     program = """
     import glob, os, sys, time
@@ -426,6 +476,36 @@ def test_static_program_is_said_to_be_out_of_reach():
             return
         result = profile("--", program)
         assert result.code == 0 and b"static" in result.err, result.err.decode()
+
+
+def test_what_cannot_be_profiled_is_judged_by_its_memory():
+    """Nothing is known of what it freed: that the allocator keeps it may not be said."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        child = f"import subprocess, sys; kept = bytearray(10_000_000); subprocess.run(['env', '-u', 'LD_PRELOAD', sys.executable, {path!r}, 'exit', '{STEPS}'])"
+        for command in (["env", "-u", "LD_PRELOAD", sys.executable, path, "exit", STEPS], [sys.executable, "-c", child]):
+            result = profile("--fail-on-leak", "--", *command)
+            found = result.json
+            assert result.code == 10 and found["verdict"] == found["answer"] == "leak", (command, result.err.decode())
+            assert found["memory"]["retained_bytes"] < 10e6, found["memory"]
+            assert b"without a heap file" in result.err, result.err.decode()
+
+
+def test_a_heap_file_that_cannot_be_written_is_said():
+    """A folder without room: the program runs on, its memory is judged, and the disk is named."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        small = os.path.join(folder, "small")
+        os.mkdir(small)
+        mount = f"mount -t tmpfs -o size=4m none {small} && TMPDIR={small} exec \"$@\""
+        inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+        if not shutil.which("unshare") or subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL).returncode:
+            return "no name space of one's own here"
+        done = subprocess.run([*inside, PLIMSOLL, "profile", "--quiet", "--json", "--fail-on-leak", "--interval", "100ms", "--",
+                               sys.executable, path, "exit", str(STEPS)], capture_output=True)
+        result = Result(done.returncode, done.stdout, done.stderr)
+        assert result.code == 10 and result.json["answer"] == "leak", result.err.decode()
+        assert b"No space left on device" in result.err and b"static" not in result.err, result.err.decode()
 
 
 run_all(dict(globals()))

@@ -36,6 +36,9 @@ with Temporary() as place:
     (at / "wrong.toml").write_text("layers = 'three'\n")
     train = ("train", "--tiny", 5)
 
+    # What is no record is refused before it is served.
+    refused(place, "run file", "serve", "file")
+
     # Flags.
     refused(place, "--layrs.*--layers", *train, "--layrs", 3)
     refused(place, "unknown command 'trian'", "trian")

@@ -40,4 +40,24 @@ for arguments in "$work/none.csv" "" "$work" "$work/leak.csv --limit 80x"; do
   [ $? = 2 ] || fail "bad input must exit with 2: $arguments"
   [ "$(wc -l < "$work/err")" = 1 ] || fail "one line for: $arguments"
 done
+"$plimsoll" verdict "$work" 2> "$work/err"
+has "$work/err" "is a folder"
+
+# What comes through a pipe is read once.
+for file in - /dev/stdin; do
+  "$plimsoll" verdict "$file" --fail-on-leak < <(cat "$work/leak.csv") > "$work/out"
+  [ $? = 10 ] || fail "a leak through a pipe must exit with 10: $file"
+done
+"$plimsoll" verdict <(cat "$work/flat.csv") > "$work/out" || fail "a pipe with a name of its own"
+has "$work/out" "^No leak: "
+
+# Two processes in one table: the one that leaks is named.
+awk -F, 'BEGIN { print "pid,time,rss,name" } NR > 1 { print "7," $1 "," 1e9 ",still\n8," $1 "," $2 ",leaky" }' "$work/leak.csv" > "$work/two.csv"
+"$plimsoll" verdict "$work/two.csv" --fail-on-leak > "$work/out"
+[ $? = 10 ] || fail "a leak in one of two processes must exit with 10"
+has "$work/out" "^leaky: Leak: "
+
+"$plimsoll" verdict "$work/leak.csv" > /dev/full 2> "$work/err"
+[ $? = 1 ] || fail "output that is lost must exit with 1"
+has "$work/err" "^plimsoll: cannot write to standard output: No space left on device$"
 echo ok

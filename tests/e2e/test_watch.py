@@ -13,10 +13,41 @@ def test_exit_code_is_the_programs_own():
 def test_wrong_usage():
     for arguments in ([], ["--pid", "1", "--", "true"], ["--pid", "999999999"], ["--pid", "-4"], ["--", "/no/such/program"],
                       ["--interval", "soon", "--", "true"], ["--for", "0", "--", "true"], ["--step-regex", "([", "--", "true"],
+                      ["--step-regex", "step", "--", "true"], ["--limit", "0", "--", "true"], ["--all", "--", "true"], ["--rate", "1MB", "--", "true"],
+                      ["--", "/tmp"], ["--", os.path.abspath(__file__)],
                       ["--limit", "lots", "--", "true"], ["--until", "never", "--", "true"], ["--out", "/no/such/folder/run.db", "--", "true"]):
         result = watch(*arguments)
         assert result.code == 2, (arguments, result.code)
         assert result.err.count(b"\n") == 1, result.err
+    assert b"is a folder" in watch("--", "/tmp").err
+    with tempfile.TemporaryDirectory() as folder:
+        program, link = os.path.join(folder, "train.sh"), os.path.join(folder, "run.db")
+        with open(program, "w") as file:
+            file.write("#!/bin/sh\n")
+        assert b"chmod +x" in watch("--", program).err
+        os.symlink("nowhere", link)
+        assert b"leads nowhere" in watch("--out", link, "--", "true").err
+        with open(os.path.join(folder, "nowhere"), "w"):
+            pass
+        result = watch("--out", link, "--", "true")
+        assert result.code == 2 and b"exists already" in result.err and b"resume" not in result.err, result.err
+
+
+def test_output_that_is_lost_is_a_failure():
+    for words in (["version"], ["--help"], ["watch", "--json", "--quiet", "--", "true"], ["guard", "--json", "--", "true"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PLIMSOLL, *words], stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 1 and done.stderr.endswith(b"plimsoll: cannot write to standard output: No space left on device\n"), (words, done)
+
+
+def test_a_record_that_cannot_be_begun_leaves_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        mount = f"mount -t tmpfs -o size=16k none {folder} && \"$@\"; code=$?; ls {folder} >&2; exit $code"
+        inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
+        if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL).returncode:
+            return "no name space of one's own here"
+        done = subprocess.run([*inside, PLIMSOLL, "watch", "--out", f"{folder}/run.db", "--", "true"], stderr=subprocess.PIPE)
+        assert done.returncode in (1, 2) and done.stderr.count(b"\n") == 1, done.stderr
 
 
 def test_output_is_untouched():

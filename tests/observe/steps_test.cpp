@@ -110,6 +110,7 @@ TEST(Steps, OwnExpression) {
   EXPECT_EQ(recognise("x it=55 step 3", &pattern).step, 55);
   EXPECT_FALSE(recognise("step 3", &pattern).step);
   EXPECT_THROW(StepPattern("(["), InputError);
+  EXPECT_THROW(StepPattern("step"), InputError) << "which part of it would be the step?";
   // Would take longer than the age of the universe where a matcher backtracks.
   StepPattern nasty("^(a+)+b([0-9]+)$");
   EXPECT_FALSE(nasty.find(std::string(longest_line, 'a')));

@@ -83,6 +83,32 @@ TEST_F(FleetTest, WhatCannotBeReadIsListedAndHidesNothing) {
   EXPECT_EQ(fleet_page(fleet).find("<b>database"), std::string::npos);
 }
 
+TEST_F(FleetTest, WhatIsNotJudgedIsNotSaidToBeClean) {
+  const std::string few = (folder_ / "few.db").string(), none = (folder_ / "none.db").string();
+  RunRecord::create(none, {.kind = RunKind::watch, .machine = "test"});
+  {
+    RunRecord record = RunRecord::create(few, {.kind = RunKind::watch, .machine = "test"});
+    for (int i = 0; i < 3; ++i)
+      record.memory({.time = double(i), .rss = 100'000'000 + i, .pss = 100'000'000 + i});
+  }
+  const auto sentence = [](const std::vector<std::string>& files) { return read_fleet(files).sentence; };
+  const std::string leak = rank_file(1, 2.1e6);
+  EXPECT_NE(sentence({leak, few}).find("; 1 is undecided."), std::string::npos) << sentence({leak, few});
+  EXPECT_NE(sentence({leak, none}).find("; 1 has too few measurements"), std::string::npos)
+      << sentence({leak, none});
+  EXPECT_NE(sentence({leak, rank_file(2, 0)}).find("; the other does not."), std::string::npos);
+  EXPECT_NE(sentence({leak, rank_file(3, 2e6), few}).find("; 2 of 3 leak; 1 is undecided."),
+            std::string::npos);
+  EXPECT_NE(sentence({few}).find("1 of 1 run is undecided"), std::string::npos) << sentence({few});
+  EXPECT_EQ(sentence({leak}).find("other"), std::string::npos) << sentence({leak});
+}
+
+TEST_F(FleetTest, TheMedianOfTwoIsBetweenThem) {
+  const Fleet fleet = read_fleet(std::vector{rank_file(0, 0), rank_file(500, 0)});
+  EXPECT_NEAR(fleet.median_floor, 425e6, 1e6);
+  EXPECT_NEAR(fleet.skew, 25. / 425, 0.005);
+}
+
 TEST_F(FleetTest, TheRunsOfAFolderAreFound) {
   rank_file(3, 0);
   std::filesystem::create_directories(folder_ / "mine");

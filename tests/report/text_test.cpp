@@ -67,6 +67,26 @@ TEST(Compare, SaysLessAndSlower) {
   EXPECT_FALSE(compare({}, {}).sentence.empty());
 }
 
+TEST(Markdown, NamesTheLineOfTheProgram) {
+  RunData data = run_of(1e8, 1);
+  data.sites.emplace_back();
+  data.sites[0].stack = "train.py:9 <module>\ntrain.py:5 step\nobmalloc.c:7 default_malloc";
+  data.sites[0].place = "train.py:5 step";
+  EXPECT_NE(markdown(data).find("| train.py:5 step |"), std::string::npos) << markdown(data);
+  data.sites[0].place.clear();  // of an older file
+  EXPECT_NE(markdown(data).find("| obmalloc.c:7 default\\_malloc |"), std::string::npos) << markdown(data);
+}
+
+TEST(Terminal, LeavesOutWhatIsJson) {
+  RunData data = run_of(1e8, 1);
+  data.events.resize(2);
+  data.events[0].kind = "guard-summary", data.events[0].text = "{\"level\":\"stop\"}";
+  data.events[1].kind = "guard", data.events[1].text = "summary: highest level stop";
+  const std::string text = terminal_text(data, {});
+  EXPECT_EQ(text.find("guard-summary"), std::string::npos) << text;
+  EXPECT_NE(text.find("summary: highest level stop"), std::string::npos) << text;
+}
+
 TEST(Terminal, KeepsToItsColumns) {
   const RunData data = run_of(59e6, 50);
   for (const size_t columns : {40u, 80u, 120u}) {

@@ -59,6 +59,16 @@ bool watcher_lives() {
   return held;
 }
 
+// Tells the watcher why this process has no file.
+void leave_word(int error) {
+  char path[4096];
+  const char* end = path + sizeof path;
+  append(append(append(append(path, end, folder), end, "/"), end, refused_name), end, uint64_t(error));
+  const int descriptor =
+      int(syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (descriptor >= 0) syscall(SYS_close, descriptor);
+}
+
 int create_file(uint64_t bytes) {
   char path[4096];
   const char* end = path + sizeof path;
@@ -76,8 +86,10 @@ int create_file(uint64_t bytes) {
     }
     // Reserved on the disk now: a full disk must not kill the program by SIGBUS later.
     if (syscall(SYS_fallocate, descriptor, 0, 0, off_t(bytes)) == 0) return descriptor;
+    const int error = errno;
     syscall(SYS_close, descriptor);
     unlink(path);
+    leave_word(error);
     return -1;
   }
   return -1;
@@ -101,10 +113,7 @@ void place(Table& table, Entry*& entries, Header* header, uint64_t& offset, uint
 static_assert((sizeof(Indices) + 4095) / 4096 * 4096 == library_bytes);
 
 bool begin_file(Store& store) {
-  constexpr uint64_t bytes = header_bytes + text_capacity + uint64_t(module_capacity) * sizeof(Module) +
-                             uint64_t(frame_capacity) * sizeof(Frame) +
-                             uint64_t(node_capacity) * sizeof(Node) + uint64_t(site_capacity) * sizeof(Site) +
-                             uint64_t(block_capacity) * sizeof(Block);
+  constexpr uint64_t bytes = whole_file_bytes;
   // Without wiping, a child would write into its parent's file.
   if (!wipe_on_fork()) return false;
   if (!watcher_lives()) return false;

@@ -10,7 +10,7 @@ class SitesSection {
   update(run) {
     if (!run.sites || !run.sites.rows.length) return;
     this.host.hidden = false;
-    const sites = rowsOf(run.sites, 'stack', 'bytes', 'blocks', 'bytes_per_second', 'hint');
+    const sites = rowsOf(run.sites, 'stack', 'bytes', 'blocks', 'bytes_per_second', 'hint', 'place');
     this.root = this.tree(sites);
     this.focus = this.root;
     this.flame = make('svg', {class: 'flame', id: 'flame-chart', role: 'group', 'aria-label': `Flame graph of ${count(sites.length)} call sites holding ${bytes(this.root.bytes)}`});
@@ -91,7 +91,7 @@ class SitesSection {
   table(sites, out) {
     const rows = [...sites].sort((a, b) => (b[3] || 0) - (a[3] || 0) || b[1] - a[1]).slice(0, 50);
     return make('div', {class: 'scroll', tabindex: 0}, plainTable([{name: 'site'}, {name: 'called from'}, {name: 'holds', right: true}, {name: 'blocks', right: true}, {name: 'grows', right: true}],
-      rows.map(([stack, size, blocks, rate]) => [make('code', {}, stack[stack.length - 1] || '–'), make('code', {title: stack.join('\n')}, stack[stack.length - 2] || '–'), bytes(size),
+      rows.map(([stack, size, blocks, rate, , place]) => [make('code', {}, place || '–'), make('code', {title: stack.join('\n')}, stack[stack.lastIndexOf(place) - 1] || '–'), bytes(size),
         count(blocks), rate === null ? '–' : `${bytes(rate * pace(rate)[0])} ${pace(rate)[1]}`]), {class: 'list'}),
       sites.length > rows.length || out ? make('p', {class: 'note'}, `${count(sites.length + out)} sites in all.`) : null);
   }
