@@ -17,10 +17,6 @@ bool moved(uint64_t now, uint64_t before) {
   return double(change) > moved_share * double(before);
 }
 
-}  // namespace
-
-namespace {
-
 // A line that was judged, and what its stacks gained together.
 struct JudgedLine {
   const diagnose::Site* site = nullptr;
