@@ -219,6 +219,18 @@ HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footpri
   return memory;
 }
 
+const HeldMemory& held_least(std::span<const MemoryReading> readings, double until) {
+  constexpr size_t several = 5;
+  size_t end = readings.size();
+  while (end > 1 && readings[end - 1].first > until) --end;
+  const auto last = readings.first(end).last(std::min(end, several));
+  return std::min_element(last.begin(), last.end(),
+                          [](const MemoryReading& a, const MemoryReading& b) {
+                            return a.second.live_heap < b.second.live_heap;
+                          })
+      ->second;
+}
+
 std::optional<double> Epochs::tells_at() const {
   return first_end_ ? std::optional(*first_end_ + next_epoch * (*first_end_ - begin_)) : std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heap/memory_classes.hpp"
@@ -27,6 +28,10 @@ struct HeldMemory {
 };
 // What smaps said, at a moment the live heap was known.
 HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint);
+using MemoryReading = std::pair<double, HeldMemory>;  // with its time
+// Of the last readings until then, the one at which the program held least: what it uses for a moment is neither lost nor
+// freed. Of readings in the order of time, at least one.
+const HeldMemory& held_least(std::span<const MemoryReading> readings, double until);
 
 // The epochs a program reports, as numbers in any counting.
 class Epochs {

@@ -82,9 +82,9 @@ uint64_t Profiling::live_in(int pid) const {
   return live;
 }
 
-// smaps costs the kernel a walk over the page tables: at most two percent of the time are spent on it.
+// smaps costs the kernel a walk over the page tables: at most two percent of a processor are spent on it.
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
-  const double begin = platform::monotonic_seconds();
+  const double begin = platform::processor_seconds();
   const std::string folder = std::filesystem::path(collector_.folder()).filename().string();
   heap::MemoryClasses all, mapped;
   uint64_t live = 0, untouched = 0, unprofiled = 0;
@@ -110,7 +110,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
                    there = std::min(classes.anonymous, held);
     live += there, untouched += held - there;
   }
-  next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::monotonic_seconds() - begin));
+  next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::processor_seconds() - begin));
   if (all.sum() == 0) return;
   if (attachment_) attachment_->memory(mapped);
   diagnose::HeldMemory now = diagnose::held_memory(all, live);
@@ -183,9 +183,10 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
                               .patience = how.running ? patience : 0,
                               .settled = settled(now),
                               .steps = steps_,
-                              .before = memory_at(tree.onset),
-                              .now = memory_at(now),
                               .called = called_};
+  if (!readings_.empty())
+    evidence.before = diagnose::held_least(readings_, tree.onset),
+    evidence.now = diagnose::held_least(readings_, now);
   // From outside nobody knows what the program has freed.
   if (attachment_ && attachment_->seen().woken == 0) evidence.before.reset(), evidence.now.reset();
   for (const diagnose::Site& site : report.sites)

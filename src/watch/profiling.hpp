@@ -78,7 +78,7 @@ class Profiling {
   std::optional<double> first_step_;
   std::unique_ptr<Attachment> attachment_;
   std::optional<diagnose::HeldMemory> first_memory_, memory_;
-  std::vector<std::pair<double, diagnose::HeldMemory>> readings_;  // by time
+  std::vector<diagnose::MemoryReading> readings_;  // by time
   double next_memory_ = 0;
   std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;

@@ -31,6 +31,19 @@ Answer told(verdict::Kind kind, const Epochs& epochs, const std::vector<verdict:
       .answer;
 }
 
+TEST(HeldLeast, WhatIsUsedForAMomentDoesNotCount) {
+  std::vector<MemoryReading> readings;
+  for (int i = 0; i < 20; ++i) {
+    HeldMemory memory{.live_heap = i % 3 == 0 ? 1u : 100u};
+    memory.pss = uint64_t(i);
+    readings.emplace_back(i, memory);
+  }
+  EXPECT_EQ(held_least(readings, 19).pss, 15u);  // of 15 to 19, 15 and 18 are quiet, and the first counts
+  EXPECT_EQ(held_least(readings, 11.5).pss, 9u);
+  EXPECT_EQ(held_least(readings, -1).pss, 0u);  // the first, where all are later
+  EXPECT_EQ(held_least(std::span(readings).first(2), 5).pss, 0u);
+}
+
 TEST(Answer, WithoutEpochsFollowsTheVerdict) {
   const auto held = rising_until(100, 100);
   EXPECT_EQ(told(verdict::Kind::leak, {}, held), Answer::leak);
