@@ -58,9 +58,9 @@ void Profiling::sample(const observe::Snapshot& snapshot) {
 
 // When growth began; the earliest reading where that was before.
 std::optional<diagnose::HeldMemory> Profiling::memory_at(double time) const {
-  std::optional<diagnose::HeldMemory> found = first_memory_;
+  std::optional<diagnose::HeldMemory> found;
   for (const auto& [when, memory] : readings_)
-    if (when <= time) found = memory;
+    if (!found || when <= time) found = memory;
   return found;
 }
 
@@ -116,14 +116,15 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   diagnose::HeldMemory now = diagnose::held_memory(all, live);
   now.untouched = untouched, now.unprofiled = unprofiled;
   // The end of a program is not what it held.
-  if (memory_ && now.pss < memory_->pss / 2 && now.pss < first_memory_->pss) return;
+  if (memory_ && now.pss < memory_->pss / 2 && now.pss < readings_.front().second.pss) return;
   memory_ = now;
   if (readings_.size() >= 1024) {  // every second one will do
     for (size_t i = 0; i < readings_.size() / 2; ++i) readings_[i] = readings_[2 * i];
     readings_.resize(readings_.size() / 2);
   }
+  constexpr double start_up = 3;  // what a program takes to begin with is no growth
+  if (snapshot.time < start_up) readings_.clear();
   readings_.emplace_back(snapshot.time, now);
-  if (!first_memory_ || snapshot.time < 3) first_memory_ = memory_;
 }
 
 // What was allocated before this and is alive will stay: a whole step is over since.

@@ -77,7 +77,7 @@ class Profiling {
   diagnose::Epochs epochs_;
   std::optional<double> first_step_;
   std::unique_ptr<Attachment> attachment_;
-  std::optional<diagnose::HeldMemory> first_memory_, memory_;
+  std::optional<diagnose::HeldMemory> memory_;
   std::vector<diagnose::MemoryReading> readings_;  // by time
   double next_memory_ = 0;
   std::string called_;  // the line that was said to leak while the program ran
