@@ -63,6 +63,14 @@ bool has_more_values(std::string_view text, size_t most) {
   return any_mark(text, [&](char c) { return (c == '[' || c == '{' || c == ',') && ++count > most; });
 }
 
+template <typename Json>
+Json parse_json(std::string_view text) {
+  if (nests_deeper(text)) return Json(nlohmann::json::value_t::discarded);
+  return Json::parse(text, nullptr, false);
+}
+template nlohmann::json parse_json(std::string_view);
+template nlohmann::ordered_json parse_json(std::string_view);
+
 std::optional<std::string> key_twice(std::string_view text) {
   TwiceFinder finder;
   nlohmann::json::sax_parse(text, &finder);

@@ -17,11 +17,9 @@ bool nests_deeper(std::string_view text, int most = deepest_json);
 bool has_more_values(std::string_view text, size_t most);
 
 // The value, or a discarded one (is_discarded()) where `text` is not JSON or nests too deep.
+// Json is nlohmann::json or nlohmann::ordered_json.
 template <typename Json = nlohmann::json>
-Json parse_json(std::string_view text) {
-  if (nests_deeper(text)) return Json(nlohmann::json::value_t::discarded);
-  return Json::parse(text, nullptr, false);
-}
+Json parse_json(std::string_view text);
 
 // A key that an object of this JSON has more than once, the first in the text. In time and memory linear in the text, as
 // parsing is: a callback of json::parse would look at all siblings of every container.

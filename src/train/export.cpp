@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "checkpoint/load.hpp"
 #include "model/families.hpp"
 #include "tensor/half.hpp"
@@ -171,7 +171,7 @@ class MergedFile {
 
 // config.json says in which dtype its readers hold the model.
 std::string config_with_dtype(const std::string& text, DType dtype) {
-  auto config = nlohmann::ordered_json::parse(text);
+  auto config = parse_json<nlohmann::ordered_json>(text);
   const char* name = dtype == DType::f32 ? "float32" : dtype == DType::bf16 ? "bfloat16" : "float16";
   for (const char* key : {"torch_dtype", "dtype"})
     if (config.contains(key)) config[key] = name;
