@@ -7,7 +7,8 @@
 
 #if FMT_VERSION < 100000 && !defined(FMT_HEADER_ONLY)
 // libfmt has it compiled. Without this line every room that formats into a buffer compiles all of it again: a tenth of its time.
-extern template void fmt::detail::vformat_to<char>(buffer<char>&, fmt::string_view, fmt::format_args, locale_ref);
+extern template void fmt::detail::vformat_to<char>(buffer<char>&, fmt::string_view, fmt::format_args,
+                                                   locale_ref);
 #endif
 
 namespace plimsoll {
