@@ -50,6 +50,8 @@ void print_report(const DatasetFigures& figures, const Text& text, const ModelTe
              fmt::format("{} with nothing to learn, left out", rows(figures.masked)));
   print_line("duplicates", figures.duplicates,
              fmt::format("{} with the tokens and pictures of an earlier one", rows(figures.duplicates)));
+  if (figures.endless)
+    fmt::print("{:12} none: the model names no token that ends a text (eos_token)\n", "end");
   print_line("malformed", figures.bad,
              fmt::format("{}; the first is {}", rows(figures.bad), figures.first_bad));
 }

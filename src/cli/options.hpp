@@ -36,6 +36,7 @@ struct Option {
   Option& from(std::string variable) { return environment = std::move(variable), *this; }
   Option& abbreviated(std::string text) { return letter = std::move(text), *this; }
   Option& one_of(std::vector<std::string> words);
+  Option& repeatable() { return many = true, *this; }
   Option& needed() { return required = true, *this; }
 };
 

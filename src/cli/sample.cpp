@@ -154,7 +154,8 @@ void answer(Generator& generator, const SavedModel& saved, const std::vector<int
     return as_json || output.good();
   });
   if (!as_json) return output.end();
-  nlohmann::ordered_json out = {{"text", said}, {"chat", question}};
+  nlohmann::ordered_json out = {{"text", said}};
+  question.empty() ? out["prompt"] = prompt : out["chat"] = question;
   if (saved.checkpoint) out["step"] = saved.checkpoint->step;
   out["seed"] = options.seed;
   fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -211,7 +212,8 @@ Command command(
           .value(
               "--image", [](const std::string& file) { images.push_back(file); },
               "show the model this picture before the question; may be given more than once")
-          .wants("FILE");
+          .wants("FILE")
+          .repeatable();
       flags.flag("--interactive", interactive, "ask for one prompt after another");
       flags.value("--length", length, "number of tokens to generate (default 200)").wants("N");
       flags

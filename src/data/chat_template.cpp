@@ -1,6 +1,9 @@
 #include "data/chat_template.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "jinja/jinja.hpp"
 
 namespace plimsoll {
 namespace {
@@ -9,26 +12,61 @@ constexpr std::string_view knowledge_date = "Cutting Knowledge Date: December 20
 // The date the template has where none is given. Today's would make a data set mean something else every day.
 constexpr std::string_view dates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 
+constexpr std::string_view blanks = " \t\n\r\v\f";
 // As jinja's `trim`.
 std::string trimmed(const std::string& text) {
-  constexpr std::string_view spaces = " \t\n\r\v\f";
-  const size_t begin = text.find_first_not_of(spaces);
-  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(spaces) - begin + 1);
+  const size_t begin = text.find_first_not_of(blanks);
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-// The system message that a ChatML template writes by itself: text that opens a system message and closes it, in a literal
-// or between the template's statements.
-std::optional<std::string> find_default_system(std::string_view jinja) {
-  constexpr std::string_view closing = "<|im_end|>";
-  for (const std::string_view opening : {"<|im_start|>system\\n", "<|im_start|>system\n"})
-    for (size_t at = jinja.find(opening); at != jinja.npos; at = jinja.find(opening, at + 1)) {
-      const std::string_view rest = jinja.substr(at + opening.size());
-      const size_t end = rest.find(closing);
-      if (end == 0 || end == rest.npos) continue;
-      const std::string_view text = rest.substr(0, end);
-      if (text.find_first_of("'\"{}\\") == text.npos) return std::string(text);
+// Bytes that may be written to find the answers of one conversation.
+constexpr size_t most_written = 256 << 20;
+
+// Conversations in which templates differ: with and without a system message, late, empty; blanks around what is said;
+// thoughts; one role twice; more and longer messages.
+const std::vector<std::vector<Message>>& probes() {
+  const auto system = [](std::string text) { return Message{"system", std::move(text)}; };
+  const auto user = [](std::string text) { return Message{"user", std::move(text)}; };
+  const auto assistant = [](std::string text) { return Message{"assistant", std::move(text)}; };
+  static const std::vector<std::vector<Message>> all = {
+      {user("One question"), assistant("an answer")},
+      {system("Be brief"), user("One question"), assistant("an answer")},
+      {user(" before"), assistant("after \n"), user("\n\nboth "), assistant(" before")},
+      {system(" a "), user("b"), assistant("c"), user("d"), assistant("e"), user("f"), assistant("g")},
+      {user("b"), assistant("<think>\nhm\n</think>\n\nc"), user("d"), assistant("<think>so</think>e")},
+      {system(""), user("b"), assistant("c")},
+      {user("a question that is longer than templates may cut: " + std::string(80, 'q')),
+       assistant("and an answer of the same kind: " + std::string(80, 'a'))},
+      {user("b"), user("c"), assistant("d"), assistant("e")},
+      {user("b"), system("late"), assistant("c"), user("d")}};
+  return all;
+}
+
+// What the template itself makes of a conversation, for a model that takes parts or plain texts.
+std::string run(const JinjaTemplate& jinja, std::span<const Message> messages, const SpecialTexts& special,
+                bool parts, bool prompts) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const Message& message : messages) {
+    nlohmann::ordered_json content = message.content;
+    if (parts) content = {{{"type", "text"}, {"text", message.content}}};
+    all.push_back({{"role", message.role}, {"content", std::move(content)}});
+  }
+  nlohmann::ordered_json context = {{"messages", std::move(all)}, {"add_generation_prompt", prompts}};
+  if (!special.begin.empty()) context["bos_token"] = special.begin;
+  if (!special.end.empty()) context["eos_token"] = special.end;
+  return jinja.render(context);
+}
+
+// Of the probes; nothing where the template refuses one.
+std::vector<std::optional<std::string>> run_probes(const JinjaTemplate& jinja, const SpecialTexts& special,
+                                                   bool parts) {
+  std::vector<std::optional<std::string>> rendered;
+  for (const std::vector<Message>& probe : probes()) try {
+      rendered.emplace_back(run(jinja, probe, special, parts, false));
+    } catch (const JinjaRaised&) {
+      rendered.emplace_back();
     }
-  return std::nullopt;
+  return rendered;
 }
 
 std::string capitalized(std::string name) {
@@ -52,39 +90,103 @@ const char* chat_format_name(ChatFormat format) {
       return "llama3";
     case ChatFormat::smolvlm:
       return "smolvlm";
+    case ChatFormat::own:
+      return "own";
     default:
       return "plain";
   }
 }
 
-ChatTemplate ChatTemplate::recognise(std::string_view jinja) {
-  const auto has = [&](std::string_view text) { return jinja.find(text) != jinja.npos; };
-  // That of Qwen3 leaves the thoughts of earlier answers out. Others that write them differ.
-  const bool thinks = has("<|im_start|>") && has("loop.last or (not loop.last and reasoning_content)") &&
-                      has("last_query_index") && !has("preserve_thinking");
-  if (has("think>") && !thinks)
-    fail_input(
-        "the model's chat template writes <think> blocks in a way that is not known; choose --chat-template "
-        "chatml, "
-        "llama3 or plain");
-  if (has("<|im_start|>") && has("<|im_end|>")) {
-    ChatTemplate chatml(ChatFormat::chatml);
-    chatml.default_system_ = find_default_system(jinja);
-    chatml.thinks_ = thinks;
-    chatml.begins_text_ = has("bos_token");
-    chatml.omits_empty_system_ = has("if ns.system_prompt");
-    return chatml;
+bool ChatTemplate::agrees(const std::vector<std::optional<std::string>>& rendered,
+                          std::string_view begin) const {
+  for (size_t i = 0; i < rendered.size(); ++i) {
+    if (!rendered[i]) continue;
+    std::string ours(begins_text_ ? begin : "");
+    for (const RenderedMessage& message : render(probes()[i]))
+      ours += message.before + message.said + message.after;
+    if (ours != *rendered[i]) return false;
   }
-  if (has("<|im_start|>") && has("<end_of_utterance>") && has("capitalize") && has("'Assistant:'"))
-    return ChatTemplate(ChatFormat::smolvlm);
-  // Templates with the tokens of Llama-3 that do not trim what is said are those of other models.
-  if (has("<|start_header_id|>") && has("<|eot_id|>") &&
-      (has("message['content'] | trim") || has("message['content']|trim") || has("message.content | trim"))) {
-    ChatTemplate llama3(ChatFormat::llama3);
-    llama3.dated_ = has(knowledge_date);
-    return llama3;
+  return true;
+}
+
+// A format is tried with all its variants. What stands before the first conversation, a token or a system message, is
+// taken from what the template writes.
+ChatTemplate ChatTemplate::recognise(std::string_view text, const SpecialTexts& special) try {
+  const auto jinja = std::make_shared<const JinjaTemplate>(text);
+  const bool dated = text.find(knowledge_date) != text.npos;
+  for (const ChatFormat format : {ChatFormat::chatml, ChatFormat::llama3, ChatFormat::smolvlm}) {
+    ChatTemplate candidate(format);
+    const std::vector<std::string> tokens = candidate.special_tokens();
+    if (!std::all_of(tokens.begin(), tokens.end(),
+                     [&](const std::string& t) { return text.find(t) != text.npos; }))
+      continue;
+    const auto rendered = run_probes(*jinja, special, format == ChatFormat::smolvlm);
+    if (!rendered[0]) continue;
+    if (std::find(rendered.begin(), rendered.end(), std::nullopt) != rendered.end())
+      candidate.jinja_ = jinja, candidate.special_ = special;  // it refuses some conversations
+    std::string_view first = *rendered[0];
+    candidate.begins_text_ = !special.begin.empty() && first.starts_with(special.begin);
+    if (candidate.begins_text_) first.remove_prefix(special.begin.size());
+    candidate.dated_ = dated && format == ChatFormat::llama3;
+    const RenderedMessage system = candidate.wrap("system", "");
+    if (const size_t end = first.find(system.said);
+        format == ChatFormat::chatml && first.starts_with(system.before) && end != first.npos)
+      candidate.default_system_ = first.substr(system.before.size(), end - system.before.size());
+    for (const bool thinks : {false, true})
+      for (const bool trims : {format == ChatFormat::llama3, true})
+        for (const bool omits : {false, true}) {
+          candidate.thinks_ = thinks, candidate.trims_ = trims, candidate.omits_empty_system_ = omits;
+          if (candidate.agrees(rendered, special.begin)) return candidate;
+        }
   }
-  fail_input("the model's chat template is not known; choose --chat-template chatml, llama3 or plain");
+  return own(jinja, special);
+} catch (const InputError& error) {
+  fail_input("{}; choose --chat-template chatml, llama3 or plain", error.what());
+}
+
+// Any other template writes its conversations itself, if it can be told where answers lie.
+ChatTemplate ChatTemplate::own(std::shared_ptr<const JinjaTemplate> jinja, const SpecialTexts& special) {
+  ChatTemplate chat(ChatFormat::own);
+  chat.jinja_ = std::move(jinja);
+  chat.special_ = special;
+  for (const size_t turns : {2u, 0u}) {
+    const WrittenChat written = chat.write(probes()[turns]);
+    const auto [begin, end] = written.said.back();
+    const std::string_view answer = std::string_view(written.text).substr(begin, end - begin);
+    const std::string said = trimmed(probes()[turns].back().content);
+    chat.answer_end_ = trimmed(std::string(answer.substr(answer.rfind(said) + said.size())));
+  }
+  return chat;
+}
+
+// An answer is what a conversation up to it has more than the same without it, as far as the prompt for it.
+WrittenChat ChatTemplate::write(const std::vector<Message>& messages) const {
+  WrittenChat chat{run(*jinja_, messages, special_, false, false), {}};
+  if (messages.size() * chat.text.size() > most_written)
+    fail_input("it has {} messages and {} characters, too many for the model's own chat template",
+               messages.size(), chat.text.size());
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].role != "assistant") continue;
+    const auto first = std::span(messages).first(i + 1);
+    const std::string upto = run(*jinja_, first, special_, false, false);
+    std::string prompt = i ? run(*jinja_, first.first(i), special_, false, true) : "";
+    if (!upto.starts_with(prompt)) prompt = run(*jinja_, first.first(i), special_, false, false);
+    const std::string said = trimmed(messages[i].content);
+    const size_t at = upto.rfind(said);
+    if (!chat.text.starts_with(upto) || !upto.starts_with(prompt) || at == upto.npos || at < prompt.size())
+      fail_input(
+          "the model's chat template does not write answer {} as it is, or writes it otherwise once "
+          "another follows",
+          i + 1);
+    // Blanks after the token that ends the answer are not part of it.
+    const size_t end = upto.find_last_not_of(blanks) + 1;
+    chat.said.emplace_back(prompt.size(), end > at + said.size() ? end : upto.size());
+  }
+  return chat;
+}
+
+std::string ChatTemplate::write_prompt(const std::vector<Message>& messages) const {
+  return run(*jinja_, messages, special_, false, true);
 }
 
 std::vector<std::string> ChatTemplate::special_tokens() const {
@@ -146,9 +248,10 @@ std::string ChatTemplate::with_thoughts(const std::vector<Message>& messages, si
 }
 
 std::vector<RenderedMessage> ChatTemplate::render(const std::vector<Message>& messages) const {
+  if (jinja_) run(*jinja_, messages, special_, format_ == ChatFormat::smolvlm, false);
   const auto content = [&](size_t i) {
     if (thinks_ && messages[i].role == "assistant") return with_thoughts(messages, i);
-    return format_ == ChatFormat::llama3 ? trimmed(messages[i].content) : messages[i].content;
+    return trims_ ? trimmed(messages[i].content) : messages[i].content;
   };
   std::vector<RenderedMessage> rendered;
   size_t next = 0;

@@ -83,7 +83,8 @@ struct Dataset::Reader {
     uint64_t wanted = 0;
     for (size_t at = 0; at < labelled.tokens.size(); ++at)
       if (labelled.tokens[at] == tokens.token && labelled.learned[at])
-        fail_input("a picture stands in what the assistant says");
+        fail_input("{}", row.schema == Schema::text ? "it has a picture and no `response` to learn from"
+                                                    : "a picture stands in what the assistant says");
     wanted = count / uint64_t(tokens.rows) * uint64_t(tokens.rows);
     if (count == 0 || wanted != count) fail_input("the tokenizer does not know {} as a token", picture_mark);
     if (labelled.tokens.size() > size_t(options.context) + 1)
@@ -110,6 +111,7 @@ Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOp
                  const ReadingProgress& reading) {
   if (options.context < 1) fail_input("context {}; expected at least 1", options.context);
   begin_.push_back(0);
+  figures_.endless = !text.end;
   if (options.pictures) {
     pictures_ = std::make_unique<Pictures>(*options.pictures);
     shown_begin_.push_back(0);

@@ -35,6 +35,7 @@ struct DatasetFigures {
   uint64_t tokens = 0, longest = 0, longest_line = 0;  // before anything is cut
   uint64_t targets = 0;                                // learned tokens of the samples that are used
   uint64_t structural = 0;                             // of those, left out by selective loss
+  bool endless = false;                                // the model has no token that ends a text
   std::string first_bad;                               // "line 3: it is not a JSON object"
 };
 

@@ -1,6 +1,7 @@
 #include "data/labels.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -35,8 +36,23 @@ void Labeller::append_end(LabelledTokens& out) const {
   out.learned.push_back(true);
 }
 
+// A token that holds something of an answer is learned.
+void Labeller::label_written(const WrittenChat& chat, LabelledTokens& out) const {
+  out.tokens = text_.tokenizer.encode(chat.text);
+  size_t at = 0;
+  auto said = chat.said.begin();
+  for (const int32_t token : out.tokens) {
+    const size_t begin = std::exchange(at, at + text_.tokenizer.bytes(token).size());
+    while (said != chat.said.end() && said->second <= begin) ++said;
+    out.learned.push_back(said != chat.said.end() && at > said->first);
+  }
+  if (at != chat.text.size())
+    fail_input("the tokenizer changes the text, so that answers cannot be found in it; normalize it first");
+}
+
 // Messages begin with a special token, so tokens of one message do not depend on the others.
 void Labeller::label_chat(const std::vector<Message>& messages, LabelledTokens& out) const {
+  if (text_.chat.format() == ChatFormat::own) return label_written(text_.chat.write(messages), out);
   if (text_.chat.begins_text() && text_.begin) {
     out.tokens.push_back(*text_.begin);
     out.learned.push_back(false);
@@ -73,8 +89,12 @@ LabelledTokens Labeller::label(const Row& row) const {
 
 std::vector<int32_t> Labeller::prompt(const std::vector<Message>& messages) const {
   LabelledTokens out;
-  label_chat(messages, out);
-  append(out, text_.chat.answer_prompt(), "", false);
+  if (text_.chat.format() == ChatFormat::own) {
+    out.tokens = text_.tokenizer.encode(text_.chat.write_prompt(messages));
+  } else {
+    label_chat(messages, out);
+    append(out, text_.chat.answer_prompt(), "", false);
+  }
   text_.check(out.tokens);
   return out.tokens;
 }

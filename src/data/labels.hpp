@@ -28,6 +28,7 @@ class Labeller {
   // Tokens of `before` followed by `said`; those that `before` alone would not give are learned, if `learned`.
   void append(LabelledTokens& out, const std::string& before, const std::string& said, bool learned) const;
   void append_end(LabelledTokens& out) const;
+  void label_written(const WrittenChat& chat, LabelledTokens& out) const;
   void label_chat(const std::vector<Message>& messages, LabelledTokens& out) const;
 
   const ModelText& text_;

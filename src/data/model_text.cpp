@@ -27,9 +27,17 @@ json read_config(const fs::path& path) {
 std::optional<std::string> find_template(const fs::path& folder, const json& config) {
   if (const fs::path file = folder / "chat_template.jinja"; fs::exists(file))
     return read_file(file, largest_config);
-  const json found = config.value("chat_template", json());
+  // A processor's file has precedence, as in transformers.
+  const json beside = read_config(folder / "chat_template.json").value("chat_template", json());
+  const json found = beside.is_null() ? config.value("chat_template", json()) : beside;
+  if (found.is_null()) return std::nullopt;
   if (found.is_string()) return found.get<std::string>();
-  if (!found.is_array()) return std::nullopt;
+  if (found.is_object() && found.value("default", json()).is_string())
+    return found["default"].get<std::string>();
+  if (!found.is_array())
+    fail_input(
+        "the model's chat_template is neither a text nor several with names; choose --chat-template "
+        "chatml, llama3 or plain");
   for (const json& named : found)  // several, each with a name
     if (named.is_object() && named.value("name", json()) == "default" &&
         named.value("template", json()).is_string())
@@ -59,8 +67,9 @@ int rows_of(const json& config) {
   return size.is_number_unsigned() && size.get<uint64_t>() < INT32_MAX ? size.get<int>() : INT32_MAX;
 }
 
-ChatTemplate choose_template(std::string_view name, const std::optional<std::string>& own) {
-  if (name == "auto") return own ? ChatTemplate::recognise(*own) : ChatTemplate(ChatFormat::plain);
+ChatTemplate choose_template(std::string_view name, const std::optional<std::string>& own,
+                             const SpecialTexts& special) {
+  if (name == "auto") return own ? ChatTemplate::recognise(*own, special) : ChatTemplate(ChatFormat::plain);
   for (const ChatFormat format : {ChatFormat::plain, ChatFormat::chatml, ChatFormat::llama3})
     if (name == chat_format_name(format)) return ChatTemplate(format);
   fail_input("--chat-template {}: it is none of auto, chatml, llama3 and plain", name);
@@ -73,17 +82,26 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
   const fs::path folder = fs::is_directory(model) ? model : model.parent_path();
   const json config = read_config(folder / "tokenizer_config.json"),
              sizes = read_config(folder / "config.json");
+  auto begin = find_token(config, "bos_token", tokenizer), end = find_token(config, "eos_token", tokenizer);
+  const json map = read_config(folder / "special_tokens_map.json"),
+             generation = read_config(folder / "generation_config.json");
+  if (!begin) begin = find_token(map, "bos_token", tokenizer);
+  if (!end) end = find_token(map, "eos_token", tokenizer);
+  // Templates know the tokenizer's own tokens only.
+  const SpecialTexts special{begin ? std::string(tokenizer.bytes(*begin)) : "",
+                             end ? std::string(tokenizer.bytes(*end)) : ""};
+  for (const json& numbers : {sizes, generation}) {
+    if (!begin) begin = find_id(numbers, "bos_token_id", tokenizer);
+    if (!end) end = find_id(numbers, "eos_token_id", tokenizer);
+  }
   ChatTemplate chosen;
   std::string problem;
   try {
-    chosen = choose_template(chat, find_template(folder, config));
+    chosen = choose_template(chat, find_template(folder, config), special);
   } catch (const InputError& error) {
     if (chat != "auto") throw;
     problem = error.what();
   }
-  auto begin = find_token(config, "bos_token", tokenizer), end = find_token(config, "eos_token", tokenizer);
-  if (!begin) begin = find_id(sizes, "bos_token_id", tokenizer);
-  if (!end) end = find_id(sizes, "eos_token_id", tokenizer);
   const std::string file =
       read_file(fs::is_directory(model) ? model / "tokenizer.json" : model, largest_tokenizer);
   return {std::move(tokenizer),
@@ -106,6 +124,8 @@ void ModelText::check(std::span<const int32_t> tokens) const {
 }
 
 bool ModelText::ends_answer(int32_t token) const {
+  if (chat.format() == ChatFormat::own)
+    return token == end || (!chat.answer_end().empty() && tokenizer.find_added(chat.answer_end()) == token);
   const std::vector<std::string> special = chat.special_tokens();
   return token == end || (!special.empty() && tokenizer.find_added(special.back()) == token);
 }

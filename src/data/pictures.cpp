@@ -20,11 +20,15 @@ constexpr size_t longest_name = 4000;
 
 // The bytes of base64, with or without a "data:image/...;base64," before them; nothing where it is something else.
 std::optional<std::vector<uint8_t>> from_base64(std::string_view text) {
+  const bool may_be_name = !text.starts_with("data:") && text.size() <= longest_name;
   if (text.starts_with("data:")) {
     const size_t comma = text.find(";base64,");
     if (comma == text.npos) fail_input("a picture is a data: address that is not base64");
     text.remove_prefix(comma + 8);
   } else if (text.size() < 64 || text.find('.') != text.npos) {
+    if (text.find("://") != text.npos)
+      fail_input("a picture is an address ({}...); download it, and name the file",
+                 text.substr(0, text.find("://") + 3));
     return std::nullopt;  // a name
   }
   std::vector<uint8_t> bytes;
@@ -40,7 +44,8 @@ std::optional<std::vector<uint8_t>> from_base64(std::string_view text) {
                       : c == '+'             ? 62
                       : c == '/'             ? 63
                                              : -1;
-    if (value < 0) return std::nullopt;
+    if (value < 0 && may_be_name) return std::nullopt;
+    if (value < 0) fail_input("a picture is damaged base64: it has the character {:#04x}", uint8_t(c));
     held = held << 6 | uint32_t(value);
     bits += 6;
     if (bits >= 8) bytes.push_back(uint8_t(held >> (bits -= 8)));

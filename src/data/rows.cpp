@@ -105,6 +105,8 @@ void place_pictures(Row& row) {
       fail_input("byte {} of it ends half a pair of surrogates (\\ud800 to \\udfff)", error.byte);
     if (error.byte > line.size()) fail_input("it is not a JSON object: it ends too early");
     fail_input("it is not a JSON object: byte {} is unexpected", error.byte);
+  } catch (const json::out_of_range&) {
+    fail_input("it has a number beyond 1.8e308");
   }
 }
 

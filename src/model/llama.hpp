@@ -14,6 +14,7 @@ struct RotaryScaling {
   enum class Kind : uint8_t { none, linear, llama3 } kind = Kind::none;
   double factor = 1;
   double low_factor = 1, high_factor = 4, original_context = 8192;  // llama3
+  bool operator==(const RotaryScaling&) const = default;
 };
 // The angle by which each pair of a head's elements turns from one position to the next: head_dim / 2 of them.
 std::vector<float> rotary_frequencies(int64_t head_dim, double theta, const RotaryScaling& scaling = {});

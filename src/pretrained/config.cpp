@@ -1,6 +1,7 @@
 #include "pretrained/config.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -80,7 +81,8 @@ void check_activation(const Keys& keys, const char* key, const char* usual,
   fail_input("'{}' is {}, which is not supported; only {} is", key, Keys::shown(named), *known.begin());
 }
 
-RotaryScaling scaling_of(const Keys& rope) {
+// Numbers that have no usual value are asked for; transformers takes the longest context for the original one.
+RotaryScaling scaling_of(const Keys& rope, int64_t longest) {
   std::string type = rope.text("rope_type", "");
   if (type.empty()) type = rope.text("type", "default");
   RotaryScaling scaling;
@@ -89,31 +91,40 @@ RotaryScaling scaling_of(const Keys& rope) {
     fail_input("'rope_type' is {}, which is not supported; default, linear and llama3 are",
                Keys::shown(type));
   scaling.kind = type == "linear" ? RotaryScaling::Kind::linear : RotaryScaling::Kind::llama3;
-  scaling.factor = rope.number("factor", 1);
+  const auto given = [&](const char* key) {
+    if (!rope.find(key)) fail_input("'{}' is missing, which {} scaling of positions needs", key, type);
+    return rope.number(key, 1);
+  };
+  scaling.factor = given("factor");
   if (type == "linear") return scaling;
-  scaling.low_factor = rope.number("low_freq_factor", 1);
-  scaling.high_factor = rope.number("high_freq_factor", 4);
-  scaling.original_context = rope.number("original_max_position_embeddings", 8192);
+  scaling.low_factor = given("low_freq_factor");
+  scaling.high_factor = given("high_freq_factor");
+  scaling.original_context = rope.number("original_max_position_embeddings", double(longest));
   if (scaling.high_factor <= scaling.low_factor)
     fail_input("'high_freq_factor' {} is not above 'low_freq_factor' {}", scaling.high_factor,
                scaling.low_factor);
   return scaling;
 }
 
-void read_rope(const Keys& keys, LlamaDetails& details) {
+void read_rope(const Keys& keys, int64_t longest, LlamaDetails& details) {
   details.theta = keys.number("rope_theta", 10000);
+  std::optional<RotaryScaling> older;
   for (const char* key : {"rope_scaling", "rope_parameters"})
     if (const json* value = keys.find(key)) {
       if (!value->is_object()) fail_input("'{}' is {}; expected an object", key, Keys::shown(*value));
       const Keys rope(*value);
       details.theta = rope.number("rope_theta", details.theta);
       rope.only("partial_rotary_factor", 1.0);
-      details.scaling = scaling_of(rope);
+      details.scaling = scaling_of(rope, longest);
+      if (older && *older != details.scaling)
+        fail_input("'rope_scaling' and 'rope_parameters' scale positions differently; leave one of them");
+      older = details.scaling;
     }
 }
 
 ModelSpec llama_spec(const Keys& keys, const std::string& family) {
   check_activation(keys, "hidden_act", "silu", {"silu", "swish"});
+  keys.only("is_causal", true);
   keys.only("use_sliding_window", false);
   keys.only("pretraining_tp", 1);
   keys.only("rope_interleaved", false);
@@ -139,7 +150,7 @@ ModelSpec llama_spec(const Keys& keys, const std::string& family) {
   spec.head_bias = false;
   if (keys.find("head_dim") || family == "qwen3") details->head_dim = keys.size("head_dim", 8192, 128);
   details->epsilon = static_cast<float>(keys.number("rms_norm_eps", 1e-6));
-  read_rope(keys, *details);
+  read_rope(keys, spec.context, *details);
   const bool attention_bias = keys.flag("attention_bias", false);
   details->qkv_bias = family == "qwen2" || attention_bias;
   details->out_bias = family != "qwen2" && attention_bias;
@@ -187,6 +198,7 @@ ModelSpec idefics3_spec(const Keys& keys) {
 
 ModelSpec gpt2_spec(const Keys& keys) {
   check_activation(keys, "activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"});
+  keys.only("is_causal", true);
   keys.only("scale_attn_weights", true);
   keys.only("scale_attn_by_inverse_layer_idx", false);
   keys.only("add_cross_attention", false);
@@ -217,6 +229,19 @@ void read_pictures(const std::filesystem::path& folder, const Idefics3Details& d
     complete->mean[c] = settings.mean[c], complete->deviation[c] = settings.deviation[c];
   read.pictures = PictureTokens{settings, details.rows(), details.picture_token};
   read.spec.details = complete;
+}
+
+// What builds the model by its type would build another one.
+void check_type(const Keys& keys, const std::string& architecture) {
+  const std::string type = keys.text("model_type", "");
+  const bool pictures = architecture.starts_with("Idefics3") || architecture.starts_with("SmolVLM");
+  const bool fits = pictures ? type == "idefics3" || type == "smolvlm"
+                             : type == (architecture.starts_with("Llama")   ? "llama"
+                                        : architecture.starts_with("Qwen2") ? "qwen2"
+                                        : architecture.starts_with("Qwen3") ? "qwen3"
+                                                                            : "gpt2");
+  if (!type.empty() && !fits)
+    fail_input("'model_type' is {}, which is not that of {}", Keys::shown(type), architecture);
 }
 
 // More numbers than any machine this runs on could hold.
@@ -257,6 +282,7 @@ PretrainedConfig parse_config(std::string_view text) {
         "architecture {} is not supported; LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
         "GPT2LMHeadModel, Idefics3ForConditionalGeneration and SmolVLMForConditionalGeneration are",
         Keys::shown((*named)[0]));
+  check_type(keys, read.architecture);
   check_total(read.spec);
   return read;
 }

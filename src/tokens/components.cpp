@@ -28,7 +28,7 @@ Scanner split_scanner(const json& split) {
   if (!regex.is_string()) fail_input("the pre-tokenizer Split has no pattern `Regex`");
   if (split.value("behavior", json()) != "Isolated" || flag(split, "invert", false))
     fail_input("the pre-tokenizer Split has the behavior {}{}; only Isolated, not inverted, is supported",
-               quote(split.value("behavior", json()).dump()),
+               quote_value(split.value("behavior", json())),
                flag(split, "invert", false) ? ", inverted" : "");
   const Scanner scanner = find_scanner(regex.get_ref<const std::string&>());
   if (!scanner)
@@ -46,10 +46,10 @@ void add_template_token(const json& piece, const json& known, std::vector<int32_
                          ? known.value(name.get_ref<const std::string&>(), json::object())
                          : json::object();
   const json ids = token.is_object() ? token.value("ids", json()) : json();
-  if (!ids.is_array()) fail_input("the template's token {} has no ids", quote(name.dump()));
+  if (!ids.is_array()) fail_input("the template's token {} has no ids", quote_value(name));
   for (const json& id : ids) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= uint64_t(most_tokens))
-      fail_input("the template's token {} has the id {}", quote(name.dump()), quote(id.dump()));
+      fail_input("the template's token {} has the id {}", quote_value(name), quote_value(id));
     out.push_back(id.get<int32_t>());
   }
 }
@@ -66,24 +66,28 @@ void read_template(const json& component, TokenizerFile& file) {
       add_template_token(piece["SpecialToken"], known, text_seen ? file.after : file.before);
     else
       fail_input("the template has the piece {}; expected one Sequence and special tokens",
-                 quote(piece.dump()));
+                 quote_value(piece));
   }
   if (!text_seen) fail_input("the template has no Sequence for the text");
 }
 
 }  // namespace
 
+std::string quote_value(const json& value) {
+  return quote(value.is_string() ? value.get_ref<const std::string&>() : value.dump());
+}
+
 void refuse_component(const char* kind, const json& type) {
   fail_input(
       "the {} {} is not supported; byte-level BPE tokenizers as those of GPT-2, SmolLM2, Llama-3 and Qwen2 "
       "are",
-      kind, type.is_string() ? quote(type.get_ref<const std::string&>()) : quote(type.dump()));
+      kind, quote_value(type));
 }
 
 bool flag(const json& object, const char* key, bool otherwise) {
   const json value = object.value(key, json());
   if (value.is_null()) return otherwise;
-  if (!value.is_boolean()) fail_input("`{}` is {}; expected true or false", key, quote(value.dump()));
+  if (!value.is_boolean()) fail_input("`{}` is {}; expected true or false", key, quote_value(value));
   return value.get<bool>();
 }
 

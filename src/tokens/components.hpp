@@ -12,6 +12,8 @@ void read_pre_tokenizer(const nlohmann::json& component, TokenizerFile& file);
 void read_post_processor(const nlohmann::json& component, TokenizerFile& file);
 void read_decoder(const nlohmann::json& component);
 
+// A value of the file for a message, quoted once.
+std::string quote_value(const nlohmann::json& value);
 [[noreturn]] void refuse_component(const char* kind, const nlohmann::json& type);
 // A key that is true, false, null or left out.
 bool flag(const nlohmann::json& object, const char* key, bool otherwise);

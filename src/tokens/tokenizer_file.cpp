@@ -11,7 +11,7 @@ using nlohmann::json;
 
 int32_t checked_id(const json& value, std::string_view token) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() >= uint64_t(most_tokens))
-    fail_input("token {} has the id {}; expected an integer from 0 to {}", quote(token), quote(value.dump()),
+    fail_input("token {} has the id {}; expected an integer from 0 to {}", quote(token), quote_value(value),
                most_tokens - 1);
   return value.get<int32_t>();
 }
@@ -63,7 +63,11 @@ class FileReader : public nlohmann::json_sax<json> {
   }
 
   bool open(json container) {
-    if (in_vocabulary()) fail_input("token {} has no id", quote(key_));
+    if (in_vocabulary()) {
+      if (const json type = open_[1]->value("type", json("BPE")); type != "BPE")
+        refuse_component("model", type);
+      fail_input("token {} has no id", quote(key_));
+    }
     if (in_merges()) {
       if (open_.size() == 3) begin_merge();
       if (open_.size() > 3 || !container.is_array()) refuse_merge();
@@ -118,15 +122,16 @@ class FileReader : public nlohmann::json_sax<json> {
 };
 
 void read_model(const json& model, TokenizerFile& file) {
+  if (model.is_object())
+    if (const json type = model.value("type", json("BPE")); type != "BPE") refuse_component("model", type);
   if (!model.is_object() || !model.contains("vocab") || !model.contains("merges"))
     fail_input("it has no model with `vocab` and `merges`; byte-level BPE is read");
-  if (const json type = model.value("type", json("BPE")); type != "BPE") refuse_component("model", type);
   if (!model["vocab"].is_object() || !model["merges"].is_array())
     fail_input("`vocab` must be an object and `merges` an array");
   for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"})
     if (const json value = model.value(key, json());
         !value.is_null() && value != "" && value != false && value != 0)
-      fail_input("the model has {} {}, which is not supported", key, quote(value.dump()));
+      fail_input("the model has {} {}, which is not supported", key, quote_value(value));
   file.ignore_merges = flag(model, "ignore_merges", false);
   file.fuse_unknown = flag(model, "fuse_unk", false);
   if (const json unknown = model.value("unk_token", json()); unknown.is_string())

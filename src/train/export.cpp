@@ -60,9 +60,19 @@ const char* module_prefix(const Pretrained& model) {
   return model.config.spec.family == "gpt2" ? "transformer." : "";
 }
 
+// What an expression matched, module by module: other programs match it against modules that hold others, too.
+nlohmann::ordered_json matched_modules(const std::vector<TensorView>& tensors) {
+  constexpr std::string_view outer = "base_model.model.";
+  std::vector<std::string> modules;
+  for (const TensorView& tensor : tensors)
+    if (const size_t end = tensor.name.find(".lora_A"); end != tensor.name.npos)
+      modules.push_back(tensor.name.substr(outer.size(), end - outer.size()));
+  return modules;
+}
+
 nlohmann::ordered_json targets_json(const Pretrained& model, const std::string& targets) {
   // The vision tower has modules of the same names.
-  if (are_names(targets) && model.config.pictures) {
+  if (model.config.pictures) {
     std::vector<std::string> text, tower;
     for (const std::string& name : target_names(model, targets))
       name.starts_with("tower.") ? tower.push_back(name.substr(6)) : text.push_back(name);
@@ -72,9 +82,7 @@ nlohmann::ordered_json targets_json(const Pretrained& model, const std::string& 
     return within("text_model", text) + (text.empty() || tower.empty() ? "" : "|") +
            within("vision_model\\.encoder", tower);
   }
-  if (are_names(targets)) return target_names(model, targets);
-  const std::string prefix = module_prefix(model);
-  return prefix.empty() ? targets : fmt::format("transformer\\.(?:{})", targets);
+  return target_names(model, targets);
 }
 
 // W with what the adapter adds: rows [first, first + count) of a matrix stored as [out, in], or as [in, out].
@@ -237,7 +245,8 @@ void export_peft(const SavedModel& run, const fs::path& path) {
       {"lora_alpha", tuned.alpha},
       {"lora_dropout", settings.lora_dropout},
       {"bias", "none"},
-      {"target_modules", targets_json(*model, settings.lora_targets)},
+      {"target_modules", are_names(settings.lora_targets) ? targets_json(*model, settings.lora_targets)
+                                                          : matched_modules(tensors)},
       {"fan_in_fan_out", model->config.spec.family == "gpt2"},
       {"inference_mode", true}};
   std::string weights = make_safetensors_header(tensors);

@@ -114,6 +114,7 @@ TEST_F(DatasetTest, SaysWhyALineIsNoObject) {
       {"{\"text\": \"\\ud83d\"}", "surrogates"},
       {"{\"text\": \"a", "ends too early"},
       {"{\"text\": }", "byte 10 is unexpected"},
+      {"{\"text\": \"a\", \"score\": 1e999}", "beyond 1.8e308"},
       {"[1]", "it is a JSON array"},
       {"7", "it is a JSON number"}};
   for (const auto& [line, words] : cases) {

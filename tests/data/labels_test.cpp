@@ -74,37 +74,76 @@ TEST(Labels, RefuseATemplateWithoutItsTokens) {
   EXPECT_NO_THROW(Labeller(text, false));
 }
 
-TEST(ChatTemplate, IsRecognised) {
-  const auto first = [](const ChatTemplate& chat) { return chat.render({{"user", "x"}})[0]; };
-  const ChatTemplate named = ChatTemplate::recognise(
-      R"({{'<|im_start|>system\n' + tools + '<|im_end|>'}}{{ '<|im_start|>system\nYou are kind.<|im_end|>\n' }})");
-  EXPECT_EQ(named.format(), ChatFormat::chatml);
-  EXPECT_EQ(first(named).said, "You are kind.<|im_end|>");
+// ChatML, and how it writes what is said.
+std::string chatml_loop(const std::string& content = "message['content']") {
+  return "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + " + content +
+         " + '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' "
+         "}}{% endif %}";
+}
+const SpecialTexts special{"<s>", "</s>"};
+
+TEST(ChatTemplate, IsRecognisedByWhatItWrites) {
+  const auto first = [](const ChatTemplate& chat) { return chat.render({{"user", " x"}})[0]; };
+  EXPECT_EQ(ChatTemplate::recognise(chatml_loop(), special).format(), ChatFormat::chatml);
+  EXPECT_FALSE(ChatTemplate::recognise(chatml_loop(), special).begins_text());
+  EXPECT_EQ(first(ChatTemplate::recognise(chatml_loop(), special)).said, " x<|im_end|>");
+  EXPECT_EQ(first(ChatTemplate::recognise(chatml_loop("message['content'] | trim"), special)).said,
+            "x<|im_end|>");
+  EXPECT_TRUE(ChatTemplate::recognise("{{ bos_token }}" + chatml_loop(), special).begins_text());
+
+  const std::string names =
+      "{% set kind = 'You are \"kind\".' %}{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n' "
+      "+ kind + "
+      "'<|im_end|>\n' }}{% endif %}";
+  const ChatTemplate named = ChatTemplate::recognise(names + chatml_loop(), special);
+  EXPECT_EQ(first(named).said, "You are \"kind\".<|im_end|>");
   EXPECT_EQ(named.render({{"system", "mine"}, {"user", "x"}}).size(), 2u);
-  EXPECT_EQ(first(ChatTemplate::recognise("<|im_start|>…<|im_end|>")).said, "x<|im_end|>");
-  const ChatTemplate dated = ChatTemplate::recognise(
-      "<|start_header_id|>system<|end_header_id|>Cutting Knowledge Date: December 2023<|eot_id|>{{ "
-      "message['content'] | trim }}");
-  EXPECT_EQ(first(dated).said,
-            "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>");
-  const ChatTemplate thinking = ChatTemplate::recognise(
-      "<|im_start|><|im_end|><think>last_query_index {%- if loop.last or (not loop.last and "
-      "reasoning_content) %}");
-  const auto thought = thinking.render(
-      {{"user", "q"}, {"assistant", "<think>\na\n</think>\n\nb"}, {"user", "q"}, {"assistant", "\nc"}});
-  EXPECT_EQ(thought[1].said, "b<|im_end|>");
-  EXPECT_EQ(thought[3].said, "<think>\n\n</think>\n\nc<|im_end|>");
-  const ChatTemplate between = ChatTemplate::recognise("<|im_start|>system\nYou are kind.<|im_end|>\n");
-  EXPECT_EQ(first(between).said, "You are kind.<|im_end|>");
-  EXPECT_FALSE(between.begins_text());
-  const ChatTemplate begun =
-      ChatTemplate::recognise("{{ bos_token }}{% if ns.system_prompt %}<|im_start|>…<|im_end|>");
-  EXPECT_TRUE(begun.begins_text());
-  EXPECT_EQ(begun.render({{"system", ""}, {"user", "x"}}).size(), 1u);
-  EXPECT_EQ(begun.render({{"system", "s"}, {"user", "x"}}).size(), 2u);
-  EXPECT_THROW(ChatTemplate::recognise("<|start_header_id|>{{ message.content }}<|eot_id|>"), InputError);
-  EXPECT_THROW(ChatTemplate::recognise("[INST]"), InputError);
-  EXPECT_THROW(ChatTemplate::recognise("<|im_start|><think><|im_end|>"), InputError);
+  // What stands in a comment or a branch that is never taken is not written.
+  for (const char* unused : {"{# <|im_start|>system\nfoo<|im_end|> #}",
+                             "{% if false %}<|im_start|>system\nfoo<|im_end|>{% endif %}"})
+    EXPECT_EQ(first(ChatTemplate::recognise(unused + chatml_loop(), special)).said, " x<|im_end|>");
+  const std::string silent =
+      "{% set rest = messages[1:] if messages[0]['role'] == 'system' and not messages[0]['content'] else "
+      "messages %}";
+  const ChatTemplate omits =
+      ChatTemplate::recognise(silent + std::string(chatml_loop()).replace(18, 8, "rest"), special);
+  EXPECT_EQ(omits.format(), ChatFormat::chatml);
+  EXPECT_EQ(omits.render({{"system", ""}, {"user", "x"}}).size(), 1u);
+  EXPECT_EQ(omits.render({{"system", "s"}, {"user", "x"}}).size(), 2u);
+}
+
+TEST(ChatTemplate, ThatRefusesAConversationRefusesTheRow) {
+  const ChatTemplate chat = ChatTemplate::recognise(
+      "{% if messages[0]['role'] != 'user' %}{{ raise_exception('users first') }}{% endif %}" + chatml_loop(),
+      special);
+  EXPECT_EQ(chat.format(), ChatFormat::chatml);
+  EXPECT_NO_THROW(chat.render({{"user", "a"}, {"assistant", "b"}}));
+  EXPECT_THROW(chat.render({{"system", "a"}, {"user", "b"}}), InputError);
+}
+
+TEST(ChatTemplate, OfAnyOtherKindIsWrittenByItself) {
+  // The zephyr format, of TinyLlama.
+  const std::string zephyr =
+      "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] + eos_token + "
+      "'\n' }}{% endfor "
+      "%}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}";
+  const ChatTemplate chat = ChatTemplate::recognise(zephyr, special);
+  EXPECT_EQ(chat.format(), ChatFormat::own);
+  EXPECT_EQ(chat.answer_end(), "</s>");
+  const WrittenChat written =
+      chat.write({{"user", "a"}, {"assistant", "b"}, {"user", "c"}, {"assistant", "d"}});
+  EXPECT_EQ(written.text, "<|user|>\na</s>\n<|assistant|>\nb</s>\n<|user|>\nc</s>\n<|assistant|>\nd</s>\n");
+  std::string said;
+  for (const auto& [begin, end] : written.said) said += "[" + written.text.substr(begin, end - begin) + "]";
+  EXPECT_EQ(said, "[b</s>][d</s>]");
+  EXPECT_EQ(chat.write_prompt({{"user", "a"}}), "<|user|>\na</s>\n<|assistant|>\n");
+  // Answers that are changed, left out, or written otherwise once others follow cannot be learned.
+  for (const char* content :
+       {"message['content'] | upper", "message['content'][:5]", "('' if loop.last else message['content'])"})
+    EXPECT_THROW(ChatTemplate::recognise(chatml_loop(content), special), InputError) << content;
+  EXPECT_THROW(ChatTemplate::recognise("[INST]", special), InputError);
+  EXPECT_THROW(ChatTemplate::recognise("{% for", special), InputError);
+  EXPECT_THROW(ChatTemplate::recognise(chatml_loop("message['content'] | unheard_of"), special), InputError);
 }
 
 TEST(Rows, AreRefusedByName) {

@@ -94,9 +94,14 @@ def refusals(folder):
                        ("quantization_config", {"bits": 4}), ("pretraining_tp", 2), ("rope_interleaved", True),
                        ("layer_types", ["full_attention", "sliding_attention"]), ("partial_rotary_factor", 0.5),
                        ("vocab_size", 2 ** 60), ("num_hidden_layers", -1), ("hidden_size", 1.5), ("rms_norm_eps", "x"),
-                       ("num_experts", 8), ("final_logit_softcapping", 30.0)):
+                       ("num_experts", 8), ("final_logit_softcapping", 30.0), ("is_causal", False),
+                       ("model_type", "mistral")):
         refused(folder, model({key: value}), value[0] if key == "architectures" else key)
     refused(folder, model({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}), "rope_type", "yarn")
+    llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    for missing in ("factor", "low_freq_factor", "high_freq_factor"):
+        refused(folder, model({"rope_scaling": {k: v for k, v in llama3.items() if k != missing}}), missing, "missing")
+    refused(folder, model({"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_parameters": llama3}), "differently")
     refused(folder, model({"num_attention_heads": 3}), "3 heads")
 
     whole = tensors()

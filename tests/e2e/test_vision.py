@@ -249,7 +249,10 @@ def main():
             train(folder, name, *adapters, *options)
             made = load_file(folder / name / f"step-{STEPS:06}" / "model.safetensors")
             assert set(made) == set(wanted) and all(torch.equal(made[n], wanted[n]) for n in wanted), name
-        # It answers.
+        # It answers, about two pictures too.
+        both = run(folder, "sample", "--model", "split", "--image", "pictures/wide.png", "--image", "pictures/wide.png", "--prompt", "what?", "--length", 4,
+                   "--context", 4 * CONTEXT, "--json", expect=None)
+        assert both.code == 0 and both.json()["prompt"] == "what?", both
         said = run(folder, "sample", "lora", "--image", "pictures/wide.png", "--chat", "what?", "--length", 12, "--temperature", 0, "--json").json()
         ids = torch.tensor([samples[0].ids[:samples[0].learned.index(True)]])
         tuned_model = peft.PeftModel.from_pretrained(theirs(folder / "split"), folder / "adapter").eval()

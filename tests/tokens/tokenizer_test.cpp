@@ -122,7 +122,7 @@ TEST(Tokenizer, RefusesByName) {
       {"/model/type", "Unigram", "Unigram"},
       {"/model/dropout", 0.1, "dropout"},
       {"/model/byte_fallback", true, "byte_fallback"},
-      {"/model/end_of_word_suffix", "</w>", "end_of_word_suffix"},
+      {"/model/end_of_word_suffix", "</w>", "end_of_word_suffix \"</w>\","},
       {"/model/ignore_merges", "yes", "ignore_merges"},
       {"/model/vocab", json::array(), "vocab"},
       {"/model/vocab/a", uint64_t(1) << 60, "1152921504606846976"},
