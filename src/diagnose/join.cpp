@@ -51,6 +51,9 @@ void adopt(Answered answered, double sample_bytes, SiteReport& report) {
   report.answer = answered.answer;
   report.reason = std::move(answered.reason);
   report.answer_site = answered.line;
+  if (report.answer == Answer::filling || report.answer == Answer::retained || report.answer == Answer::no_leak)
+    for (Site& site : report.sites)  // what grows in such a program is not accused on its own
+      if (site.verdict.kind == verdict::Kind::leak) site.verdict.kind = verdict::Kind::undecided;
   if (report.answer != Answer::leak || !answered.line) return;
   Site& site = report.sites[*answered.line];
   const double lasted = site.held.empty() ? 0 : site.held.back().time - site.held.front().time;

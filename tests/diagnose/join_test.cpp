@@ -57,6 +57,15 @@ TEST(Join, WhatFillsOrIsRetainedIsNoLeak) {
   EXPECT_EQ(full.kind, verdict::Kind::no_leak);
 }
 
+TEST(Join, NoLineIsAccusedWhereTheAnswerIsNoLeak) {
+  for (const Answer answer : {Answer::filling, Answer::retained, Answer::no_leak, Answer::undecided}) {
+    SiteReport report = answering(Answer::undecided);
+    report.sites[1].verdict.kind = verdict::Kind::leak;
+    adopt({answer, "because", 0}, 512 << 10, report);
+    EXPECT_EQ(report.sites[1].verdict.kind == verdict::Kind::leak, answer == Answer::undecided);
+  }
+}
+
 TEST(Join, WhereTheyAgreeOrTheLinesDoNotKnowNothingChanges) {
   for (const auto& [kind, answer] :
        {std::pair(verdict::Kind::leak, Answer::leak), std::pair(verdict::Kind::leak, Answer::undecided),
