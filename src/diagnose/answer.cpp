@@ -27,15 +27,19 @@ std::optional<double> low_water(std::span<const verdict::Sample> held, double fr
   return low;
 }
 
-// How fast the low water of a line rose between two times, by its first and last fifth.
+// How fast the low water of a line rose between two times, by its first and last fifth, or by the first and the last look
+// where they are few; nullopt where it was not looked at twice.
 struct Rise {
   double bytes = 0, rate = 0;
 };
-Rise rise(std::span<const verdict::Sample> held, double from, double until) {
-  const double part = (until - from) / 5;
-  const auto first = low_water(held, from, from + part), last = low_water(held, until - part, until);
-  if (!first || !last || part <= 0) return {};
-  return {*last - *first, (*last - *first) / (4 * part)};
+std::optional<Rise> rise(std::span<const verdict::Sample> held, double from, double until) {
+  while (!held.empty() && held.front().time < from) held = held.subspan(1);
+  while (!held.empty() && held.back().time > until) held = held.first(held.size() - 1);
+  if (held.size() < 2) return std::nullopt;
+  const double part = (until - from) / 5,
+               first = *low_water(held, from, std::max(from + part, held.front().time)),
+               last = *low_water(held, std::min(until - part, held.back().time), until);
+  return Rise{last - first, (last - first) / (4 * part)};
 }
 
 double grown(uint64_t now, uint64_t then) { return now > then ? double(now - then) : 0.0; }
@@ -102,18 +106,18 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     const HeldLine& line = evidence.lines[i];
     if (line.held.empty()) continue;
     const double last = line.held.back().time;
-    const Rise first = rise(line.held, begin, end.value_or(last));
-    if (first.bytes < enough) continue;
-    if (!filled || first.bytes > most) filled = i, most = first.bytes;
-    if (!end || last < *evidence.epochs.tells_at()) {
+    const auto first = rise(line.held, begin, end.value_or(last));
+    if (!first || first->bytes < enough) continue;
+    if (!filled || first->bytes > most) filled = i, most = first->bytes;
+    const auto later = end ? rise(line.held, *end, last) : std::nullopt;
+    if (!later || last < *evidence.epochs.tells_at()) {
       just_begun = true;
       continue;
     }
-    const Rise later = rise(line.held, *end, last);
-    all_stopped = all_stopped && later.rate < has_stopped * first.rate;
-    if (!line.kernel_cache && !line.replaced && line.born.empty() && later.rate >= goes_on * first.rate &&
-        later.bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
-        first.bytes + later.bytes >= matters * own_floor(evidence))
+    all_stopped = all_stopped && later->rate < has_stopped * first->rate;
+    if (!line.kernel_cache && !line.replaced && line.born.empty() && later->rate >= goes_on * first->rate &&
+        later->bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
+        first->bytes + later->bytes >= matters * own_floor(evidence))
       return Answered{Answer::leak, goes_on_text(line), i};
   }
   if (!filled || evidence.tree.kind == verdict::Kind::no_leak) return std::nullopt;
@@ -223,8 +227,10 @@ double pace(const HeldLine& line, const verdict::Verdict& tree) {
   if (line.rate > 0 || line.kernel_cache || line.replaced || line.held.empty()) return line.rate;
   const double last = line.held.back().time, from = std::max(tree.onset, line.held.front().time),
                growth = tree.floor_end - tree.floor_start;
-  const Rise all = rise(line.held, from, last), later = rise(line.held, (from + last) / 2, last);
-  return growth > 0 && all.bytes >= good_part * growth && later.rate >= goes_on * all.rate ? all.rate : 0;
+  const auto all = rise(line.held, from, last), later = rise(line.held, (from + last) / 2, last);
+  return growth > 0 && all && later && all->bytes >= good_part * growth && later->rate >= goes_on * all->rate
+             ? all->rate
+             : 0;
 }
 
 // The tree leaks: the fastest line is to blame, unless it gains less and less.
@@ -277,7 +283,8 @@ Answered too_little(const Evidence& evidence) {
   for (size_t i = 0; i < evidence.lines.size(); ++i) {
     const HeldLine& line = evidence.lines[i];
     if (line.replaced || line.held.empty() || line.grown < most) continue;
-    if (rise(line.held, line.held.front().time, line.held.back().time).bytes < line.grown / 2) continue;
+    const auto gained = rise(line.held, line.held.front().time, line.held.back().time);
+    if (!gained || gained->bytes < line.grown / 2) continue;
     most = line.grown, answered.line = i;
   }
   if (answered.line)

@@ -104,6 +104,15 @@ TEST(Answer, WhatHasStoppedIsKnownWhenTheSecondEpochIsOver) {
   EXPECT_EQ(told(whole).answer, Answer::undecided);
 }
 
+// A short run has few looks in its second epoch: none in its first fifth is not a line that has stopped.
+TEST(Answer, FewLooksInTheSecondEpochAreNoStop) {
+  Epochs epochs;
+  epochs.see(1, 3.6);
+  epochs.see(2, 7.1);
+  EXPECT_EQ(told(verdict::Kind::undecided, epochs, rising_until(11, 11, 3.5e6)), Answer::leak);
+  EXPECT_EQ(told(verdict::Kind::undecided, epochs, rising_until(8, 8, 3.5e6)), Answer::filling);
+}
+
 TEST(Answer, WhatIsClearedAfterEachEpochIsSaidToBe) {
   const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
   Epochs epochs;
