@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/watch_flags.hpp"
+#include "diagnose/recorded_run.hpp"
 #include "heap/collector.hpp"
 #include "heap/waker.hpp"
 #include "platform/child.hpp"
@@ -37,6 +38,14 @@ void write_exports(const Exports& exports, const std::vector<std::string>& files
   if (!exports.speedscope.empty())
     write_atomically(exports.speedscope,
                      report::speedscope(stacks, std::filesystem::path(files[0]).filename().string()));
+}
+
+void refuse_run_file(const std::vector<std::string>& command) {
+  if (command.size() == 1 && diagnose::is_run_file(command[0]))
+    fail_input(
+        "{} is a run file, not a program; write its sites with --pprof, --collapsed or --speedscope FILE, or "
+        "show them with `plimsoll report {}`",
+        command[0], command[0]);
 }
 
 // Runs the program as it is, with a library that sleeps until `profile --pid` wakes it.
@@ -91,8 +100,10 @@ Command command(
           print_census(*census, *text);
         else if (exports->any())
           write_exports(*exports, text->options.command);
-        else
+        else {
+          refuse_run_file(text->options.command);
           run_watch(*text);
+        }
       });
     });
 

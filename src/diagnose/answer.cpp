@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.hpp"
 #include "diagnose/survivors.hpp"
@@ -16,6 +17,7 @@ constexpr double certain = 4, certain_without_frees = 2;  // samples: fewer may 
 constexpr double rare = -3;                               // standard deviations of a trend
 constexpr double next_epoch = 0.2;  // of an epoch: enough to see whether it goes on at the same rate
 constexpr double goes_on = 0.6, has_stopped = 0.2;  // of the rate of the first epoch
+constexpr double good_part = 0.25;                  // of the growth of the tree: to be named for it
 
 // The least bytes held in [from, until]; nullopt where nothing was seen.
 std::optional<double> low_water(std::span<const verdict::Sample> held, double from, double until) {
@@ -25,15 +27,19 @@ std::optional<double> low_water(std::span<const verdict::Sample> held, double fr
   return low;
 }
 
-// How fast the low water of a line rose between two times, by its first and last fifth.
+// How fast the low water of a line rose between two times, by its first and last fifth, or by the first and the last look
+// where they are few; nullopt where it was not looked at twice.
 struct Rise {
   double bytes = 0, rate = 0;
 };
-Rise rise(std::span<const verdict::Sample> held, double from, double until) {
-  const double part = (until - from) / 5;
-  const auto first = low_water(held, from, from + part), last = low_water(held, until - part, until);
-  if (!first || !last || part <= 0) return {};
-  return {*last - *first, (*last - *first) / (4 * part)};
+std::optional<Rise> rise(std::span<const verdict::Sample> held, double from, double until) {
+  while (!held.empty() && held.front().time < from) held = held.subspan(1);
+  while (!held.empty() && held.back().time > until) held = held.first(held.size() - 1);
+  if (held.size() < 2) return std::nullopt;
+  const double part = (until - from) / 5,
+               first = *low_water(held, from, std::max(from + part, held.front().time)),
+               last = *low_water(held, std::min(until - part, held.back().time), until);
+  return Rise{last - first, (last - first) / (4 * part)};
 }
 
 double grown(uint64_t now, uint64_t then) { return now > then ? double(now - then) : 0.0; }
@@ -100,22 +106,23 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     const HeldLine& line = evidence.lines[i];
     if (line.held.empty()) continue;
     const double last = line.held.back().time;
-    const Rise first = rise(line.held, begin, end.value_or(last));
-    if (first.bytes < enough) continue;
-    if (!filled || first.bytes > most) filled = i, most = first.bytes;
-    if (!end || last < *evidence.epochs.tells_at()) {
+    const auto first = rise(line.held, begin, end.value_or(last));
+    if (!first || first->bytes < enough) continue;
+    if (!filled || first->bytes > most) filled = i, most = first->bytes;
+    const auto later = end ? rise(line.held, *end, last) : std::nullopt;
+    if (!later || last < *evidence.epochs.tells_at()) {
       just_begun = true;
       continue;
     }
-    const Rise later = rise(line.held, *end, last);
-    all_stopped = all_stopped && later.rate < has_stopped * first.rate;
-    if (!line.kernel_cache && !line.replaced && line.born.empty() && later.rate >= goes_on * first.rate &&
-        later.bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
-        first.bytes + later.bytes >= matters * own_floor(evidence))
+    all_stopped = all_stopped && later->rate < has_stopped * first->rate;
+    if (!line.kernel_cache && !line.replaced && line.born.empty() && later->rate >= goes_on * first->rate &&
+        later->bytes >= (line.none_freed ? certain_without_frees : certain) * evidence.sample_bytes &&
+        first->bytes + later->bytes >= matters * own_floor(evidence))
       return Answered{Answer::leak, goes_on_text(line), i};
   }
   if (!filled || evidence.tree.kind == verdict::Kind::no_leak) return std::nullopt;
-  const std::string& name = evidence.lines[*filled].name;
+  const HeldLine& line = evidence.lines[*filled];
+  const std::string& name = line.name;
   if (!end)
     return Answered{
         Answer::filling,
@@ -127,10 +134,26 @@ std::optional<Answered> by_epochs(const Evidence& evidence) {
     return Answered{Answer::filling,
                     fmt::format("{} grew during the first epoch, and the second has just begun", name),
                     filled};
-  if (all_stopped)
-    return Answered{Answer::no_leak, fmt::format("{} filled up during the first epoch and stopped", name),
-                    filled};
-  return std::nullopt;
+  if (!all_stopped) return std::nullopt;
+  const double last = line.held.back().time;
+  if (evidence.tree.kind == verdict::Kind::undecided) {
+    // Nothing but whole epochs tells more than the tree does, and only if nothing else has begun to grow.
+    if (evidence.tree.growing ||
+        std::any_of(evidence.lines.begin(), evidence.lines.end(),
+                    [&](const HeldLine& other) { return other.rate > 0 && other.grown >= enough; }))
+      return std::nullopt;
+    if (evidence.epochs.second(last))
+      return Answered{
+          Answer::undecided,
+          fmt::format("{} grew during the first epoch and has not since; the second is not over", name),
+          filled};
+  }
+  const bool lets_go =
+      low_water(line.held, *end, last).value_or(0) < low_water(line.held, begin, *end).value_or(0) + most / 2;
+  return Answered{Answer::no_leak,
+                  name + (lets_go ? " is filled during each epoch and let go of after it"
+                                  : " filled up during the first epoch and stopped"),
+                  filled};
 }
 
 double lasted(const HeldLine& line) { return line.held.empty() ? 0 : line.held.back().time - line.onset; }
@@ -149,13 +172,97 @@ bool gains_become_rare(const HeldLine& line, double sample_bytes) {
          trend(std::span(gains).subspan(1), gains.front(), line.held.back().time, 0) < rare;
 }
 
+// How a rate changes over a stretch of the program's progress, as a part of its mean, with the standard error as the looks
+// themselves show it: what is gained in bursts says less.
+struct Change {
+  double value = 0, error = 0;
+};
+std::optional<Change> change_of_rate(std::span<const verdict::Sample> held,
+                                     std::span<const verdict::StepMark> steps) {
+  constexpr size_t least_looks = 12;
+  if (held.size() <= least_looks) return std::nullopt;
+  const double begin = progress_at(held.front().time, steps),
+               length = progress_at(held.back().time, steps) - begin,
+               gained = held.back().bytes - held.front().bytes;
+  if (length <= 0 || gained <= 0) return std::nullopt;
+  struct Look {
+    double place, part, gain;  // -1/2..1/2, of the progress, of all that was gained
+  };
+  std::vector<Look> looks;
+  double last = 0, sum = 0, spread = 0;
+  for (size_t i = 1; i < held.size(); ++i) {
+    const double now = (progress_at(held[i].time, steps) - begin) / length;
+    looks.push_back({(last + now - 1) / 2, now - last, (held[i].bytes - held[i - 1].bytes) / gained});
+    sum += looks.back().gain * looks.back().place;
+    spread += looks.back().part * looks.back().place * looks.back().place;
+    last = now;
+  }
+  Change change{sum / spread, 0};
+  for (const Look& look : looks) {
+    const double off = look.place * (look.gain - look.part * (1 + change.value * look.place));
+    change.error += off * off;
+  }
+  change.error = std::sqrt(change.error) / spread;
+  return change;
+}
+
+// Whether a line gains less and less since the program started up: at the end less than half of its mean rate, beyond
+// chance, and not only because it was filled at first.
+bool gains_less_and_less(const HeldLine& line, const Evidence& evidence) {
+  constexpr double halved = -1, still = -0.6;
+  const auto steps = evidence.tree.by_steps ? evidence.steps : std::span<const verdict::StepMark>();
+  const auto held = line.held;
+  size_t first = 0;
+  const double from = steps.empty() ? evidence.tree.judged_from : steps.front().time;
+  while (first < held.size() && held[first].time < from) ++first;
+  const auto judged = held.subspan(first);
+  const auto all = change_of_rate(judged, steps),
+             later = change_of_rate(judged.subspan(judged.size() / 4), steps);
+  return all && later && all->value < halved && all->value < rare * all->error && later->value < still;
+}
+
+// How fast a line grows, in bytes a second. Where its own series tells nothing, what it gained while the tree grew counts,
+// if that is a good part of it and went on to the end.
+double pace(const HeldLine& line, const verdict::Verdict& tree) {
+  if (line.rate > 0 || line.kernel_cache || line.replaced || line.held.empty()) return line.rate;
+  const double last = line.held.back().time, from = std::max(tree.onset, line.held.front().time),
+               growth = tree.floor_end - tree.floor_start;
+  const auto all = rise(line.held, from, last), later = rise(line.held, (from + last) / 2, last);
+  return growth > 0 && all && later && all->bytes >= good_part * growth && later->rate >= goes_on * all->rate
+             ? all->rate
+             : 0;
+}
+
+// The tree leaks: the fastest line is to blame, unless it gains less and less.
+Answered by_tree(const Evidence& evidence) {
+  std::optional<size_t> fastest;
+  double most = 0;
+  for (size_t i = 0; i < evidence.lines.size(); ++i)
+    if (const double own = pace(evidence.lines[i], evidence.tree); own > most) fastest = i, most = own;
+  if (!fastest)
+    return {Answer::leak,
+            evidence.lines.empty()
+                ? "the memory of the tree grows; which line holds it is not known"
+                : "the memory of the tree grows, but no line of the program that was seen does"};
+  const HeldLine& line = evidence.lines[*fastest];
+  if (gains_less_and_less(line, evidence))
+    return {
+        Answer::filling,
+        fmt::format("{} gains less and less, as a cache does that meets fewer and fewer new keys; a longer "
+                    "run will tell whether it stops",
+                    line.name),
+        fastest};
+  return {Answer::leak, line.name + " holds more and more", fastest};
+}
+
 // A line on its own is less noisy than the tree: it may be known to leak while the tree is not.
 std::optional<Answered> by_lines(const Evidence& evidence) {
   for (size_t i = 0; i < evidence.lines.size(); ++i) {
     const HeldLine& line = evidence.lines[i];
     if (!line.kernel_cache && line.kind == verdict::Kind::leak && line.rate > 0 &&
         line.grown >= certain * evidence.sample_bytes && line.grown >= matters * own_floor(evidence) &&
-        lasted(line) >= evidence.patience && !gains_become_rare(line, evidence.sample_bytes))
+        lasted(line) >= evidence.patience && !gains_become_rare(line, evidence.sample_bytes) &&
+        !gains_less_and_less(line, evidence))
       return Answered{Answer::leak, line.name + " holds more and more", i};
   }
   return std::nullopt;
@@ -167,6 +274,23 @@ std::optional<Answered> by_earlier_call(const Evidence& evidence) {
     if (evidence.lines[i].name == evidence.called && evidence.lines[i].rate > 0)
       return Answered{Answer::leak, goes_on_text(evidence.lines[i]), i};
   return std::nullopt;
+}
+
+// What has gained most so far, where that is more than chance.
+Answered too_little(const Evidence& evidence) {
+  Answered answered{Answer::undecided, "too little was seen to tell"};
+  double most = std::max(certain * evidence.sample_bytes, matters * own_floor(evidence));
+  for (size_t i = 0; i < evidence.lines.size(); ++i) {
+    const HeldLine& line = evidence.lines[i];
+    if (line.replaced || line.held.empty() || line.grown < most) continue;
+    const auto gained = rise(line.held, line.held.front().time, line.held.back().time);
+    if (!gained || gained->bytes < line.grown / 2) continue;
+    most = line.grown, answered.line = i;
+  }
+  if (answered.line)
+    answered.reason += fmt::format("; so far {} has gained {}", evidence.lines[*answered.line].name,
+                                   format_bytes(uint64_t(most)));
+  return answered;
 }
 
 // Most of the growth is a cache with a bound.
@@ -217,6 +341,11 @@ HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footpri
   memory.other = classes.other;
   memory.pss = classes.sum();
   return memory;
+}
+
+uint64_t untouched(const heap::MemoryClasses& classes, uint64_t asked_for) {
+  const uint64_t there = classes.anonymous + classes.shared;
+  return asked_for > there ? asked_for - there : 0;
 }
 
 const HeldMemory& held_least(std::span<const MemoryReading> readings, double until) {
@@ -283,16 +412,11 @@ Answered answer(const Evidence& evidence) {
     case verdict::Kind::no_leak:
       return {Answer::no_leak, "the memory of the tree does not grow without end"};
     case verdict::Kind::leak:
-      if (!evidence.lines.empty() && evidence.lines.front().rate > 0)
-        return {Answer::leak, evidence.lines.front().name + " holds more and more", 0};
-      return {Answer::leak,
-              evidence.lines.empty()
-                  ? "the memory of the tree grows; which line holds it is not known"
-                  : "the memory of the tree grows, but no line of the program that was seen does"};
+      return by_tree(evidence);
     case verdict::Kind::undecided:
       break;
   }
-  return {Answer::undecided, "too little was seen to tell"};
+  return too_little(evidence);
 }
 
 }  // namespace plimsoll::diagnose

@@ -28,6 +28,8 @@ struct HeldMemory {
 };
 // What smaps said, at a moment the live heap was known.
 HeldMemory held_memory(const heap::MemoryClasses& classes, uint64_t live_footprint);
+// Of what a process has asked for, what it never wrote to: neither its own nor its shared memory has room for it.
+uint64_t untouched(const heap::MemoryClasses& classes, uint64_t asked_for);
 using MemoryReading = std::pair<double, HeldMemory>;  // with its time
 // Of the last readings until then, the one at which the program held least: what it uses for a moment is neither lost nor
 // freed. Of readings in the order of time, at least one.

@@ -251,7 +251,7 @@ class Lines {
     site.grown = low_water_growth(site.held);
     // A judgement takes milliseconds: while the program runs what did not gain two samples goes without.
     if (options_.verdicts && (!options_.own_names_only || site.grown >= 2 * options_.sample_bytes))
-      site.verdict = verdict::judge(site.held);
+      site.verdict = verdict::judge(since(site.held, options_.from), {.starts_up = false});
     site.replaced =
         replaced_by_chance(site.held, site.verdict.onset,
                            {site.oldest_seconds,
@@ -325,6 +325,12 @@ void put_in_order(SiteReport& report) {
   });
 }
 
+std::span<const verdict::Sample> since(std::span<const verdict::Sample> held, double time) {
+  const auto first = std::find_if(held.begin(), held.end(),
+                                  [&](const verdict::Sample& sample) { return sample.time >= time; });
+  return first == held.end() ? held : held.subspan(size_t(first - held.begin()));
+}
+
 double low_water_growth(std::span<const verdict::Sample> held) {
   if (held.empty()) return 0;
   const size_t part = std::max<size_t>(1, held.size() / 20);
@@ -357,6 +363,11 @@ std::string next_with_sites(const SiteReport& report) {
   if (report.memory && report.memory->unprofiled > report.memory->pss / 2)
     return "most of the memory is in processes without a heap file: start dynamically linked programs, with "
            "LD_PRELOAD as they inherit it";
+  if (report.answer_site && (report.answer == Answer::filling || report.answer == Answer::undecided)) {
+    const Site& site = report.sites[*report.answer_site];
+    return fmt::format("watch for longer, to see whether {} stops: so far it has gained {}",
+                       escape(site.place.text()), format_bytes(uint64_t(site.grown)));
+  }
   if (report.sites.empty() || report.sites.front().rate <= 0)
     return "no sampled line grows: watch for longer, or sample more finely, as with `--rate 64KiB`";
   const Site& first = report.sites.front();

@@ -66,6 +66,7 @@ struct SiteReport {
 
 struct SiteOptions {
   double until = 0;  // seconds; later looks are not judged
+  double from = 0;   // earlier ones neither: the program started up
   size_t most_sites = 40, most_stacks = 2000;
   bool own_names_only = false;  // quick, while the program runs: see Places
   bool verdicts = true;         // judge each line
@@ -81,6 +82,9 @@ SiteReport judge_sites(const heap::Collector& collector, heap::Symbols* symbols,
 
 // Shares, the rate of all and the order of the sites, from their rates.
 void put_in_order(SiteReport& report);
+
+// The looks at that time and later; all of them where there are none.
+std::span<const verdict::Sample> since(std::span<const verdict::Sample> held, double time);
 
 // The least that was held in the last twentieth of the samples over the least of the first twentieth.
 double low_water_growth(std::span<const verdict::Sample> held);

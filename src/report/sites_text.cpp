@@ -96,7 +96,7 @@ std::string first_sight(const diagnose::SiteReport& report, const std::string& s
   if (report.answer != diagnose::Answer::leak && report.answer != diagnose::Answer::undecided)
     return fmt::format("{}: {}", diagnose::answer_name(report.answer), escape(report.reason));
   const size_t first = report.answer_site.value_or(0);
-  if (first >= report.sites.size() || report.sites[first].grown <= 0) return sentence;
+  if (first >= report.sites.size() || report.sites[first].share <= 0) return sentence;
   const diagnose::Site& site = report.sites[first];
   return fmt::format("{} {:.0f} % of the growth is at {}", sentence, 100 * site.share, line_of(site));
 }
@@ -141,7 +141,8 @@ std::string lines_text(const diagnose::SiteReport& report, bool named) {
   if (shown == 0 && !report.sites.empty()) {
     auto largest = report.sites;
     std::sort(largest.begin(), largest.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    text += named ? "lines that hold most:\n" : "no line was seen to grow; the largest:\n";
+    const bool gained = report.answer == diagnose::Answer::undecided && report.answer_site;
+    text += named || gained ? "lines that hold most:\n" : "no line was seen to grow; the largest:\n";
     for (size_t i = 0; i < std::min<size_t>(largest.size(), 5); ++i)
       text += fmt::format("  {:>9}  {}\n", format_bytes(largest[i].bytes), name_of(largest[i].place));
   }

@@ -153,7 +153,7 @@ Stretch judged_stretch(const CompactSeries& series, const Options& options) {
     if (options.ended) end = before_coming_down(all);
     const double loaded = options.loaded.value_or(all.front().first_time);
     if (loaded > all.front().first_time) begin_at(loaded + settling * (all[end - 1].last_time - loaded));
-    first += after_start_up(all.subspan(first, end - first));
+    if (options.starts_up) first += after_start_up(all.subspan(first, end - first));
   }
   out.first_time = all[first].first_time, out.last_time = all[end - 1].last_time;
   for (const Bucket& bucket : all.subspan(first, end - first)) {

@@ -49,6 +49,9 @@ struct Options {
   double patience_seconds = 0;
   std::span<const Phase> phases = {};
   bool ended = false;  // the program has ended: its last moments may be its coming down
+  // What comes up from far below at first is a program that starts; a single line of one starts at nothing and has no
+  // start-up of its own.
+  bool starts_up = true;
 };
 
 enum class Kind { leak, no_leak, undecided };

@@ -25,13 +25,6 @@ std::string folder_of(const std::string& out) {
   return parent.empty() ? "." : parent;
 }
 
-// What a line holds when the first step ends is no growth: the model, for one.
-std::span<const verdict::Sample> since(std::span<const verdict::Sample> held, double time) {
-  const auto first = std::find_if(held.begin(), held.end(),
-                                  [&](const verdict::Sample& sample) { return sample.time >= time; });
-  return first == held.end() ? held : held.subspan(size_t(first - held.begin()));
-}
-
 // Runs the program its parent runs: it was forked and did not become another.
 bool forked(const observe::Process& process, const observe::Snapshot& snapshot) {
   return std::any_of(snapshot.processes.begin(), snapshot.processes.end(),
@@ -108,7 +101,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
     // What a forked process inherited and has copied was never given back.
     const uint64_t held = forked(process, snapshot) || !sampled ? classes.anonymous : live_in(process.id.pid),
                    there = std::min(classes.anonymous, held);
-    live += there, untouched += held - there;
+    live += there, untouched += diagnose::untouched(classes, held);
   }
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::processor_seconds() - begin));
   if (all.sum() == 0) return;
@@ -159,15 +152,17 @@ diagnose::SiteReport Profiling::report(const verdict::Verdict& tree, double unti
   if (tree.judged_until > 0) until = std::min(until, tree.judged_until);
   diagnose::SiteReport report = diagnose::judge_sites(collector_, &symbols_,
                                                       {.until = until,
+                                                       .from = std::min(tree.judged_from, until),
                                                        .own_names_only = how.quick,
                                                        .verdicts = how.verdicts,
                                                        .births = how.running && epochs_.first_end(),
                                                        .freed_stacks = !how.running,
                                                        .sample_bytes = double(rate_),
                                                        .footprints = &footprints_});
-  if (first_step_)
+  if (first_step_)  // what a line holds by then is no growth: the model, for one
     for (diagnose::Site& site : report.sites)
-      if (!site.processes_kept) site.grown = diagnose::low_water_growth(since(site.held, *first_step_));
+      if (!site.processes_kept)
+        site.grown = diagnose::low_water_growth(diagnose::since(site.held, *first_step_));
   report.memory = memory_at(now);
   if (report.memory) report.memory->untouched = stays_untouched(now);
   if (attachment_ && report.memory) {

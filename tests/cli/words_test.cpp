@@ -1,4 +1,5 @@
 // How the words of a command line are read: where a program begins, names from other trainers, suggestions.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
@@ -27,6 +28,14 @@ TEST(Words, NoOptionTakesItsValueFromBehindTheDashes) {
   expect_refused("watch --out --json -- true", "--out needs a value");
   expect_refused("watch true -- false", "'true' stands before `--`");
   expect_refused("watch --lr 3 -- true", "options of the program itself go after `--`");
+}
+
+TEST(Words, ARunFileIsNoProgram) {
+  char folder[] = "/tmp/plimsoll-cli-XXXXXX";
+  const std::string run = std::string(mkdtemp(folder)) + "/run.db";
+  ASSERT_EQ(plimsoll("watch --quiet --out " + run + " -- sleep 0.3").code, 0);
+  expect_refused("profile " + run, "is a run file, not a program; write its sites with --pprof");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Words, NamesOfOtherTrainersAreTaken) {

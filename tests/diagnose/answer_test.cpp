@@ -81,7 +81,49 @@ TEST(Answer, OneLineThatGoesOnIsALeakWhateverTheOthersDo) {
   EXPECT_EQ(both.answer, Answer::leak);
   EXPECT_EQ(both.line, 1u);
   EXPECT_NE(both.reason.find("b.py:2"), std::string::npos) << both.reason;
-  EXPECT_EQ(answer({.tree = tree, .epochs = epochs, .lines = {{"a.py:1", cache}}}).answer, Answer::no_leak);
+}
+
+// Where the tree is not decided, whole epochs are needed to say that nothing leaks.
+TEST(Answer, WhatHasStoppedIsKnownWhenTheSecondEpochIsOver) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
+  Epochs epochs;
+  epochs.see(1, 0);
+  epochs.see(2, 100);
+  const auto part = rising_until(100, 150), whole = rising_until(100, 210);
+  const auto told = [&](const std::vector<verdict::Sample>& held, double other_rate = 0) {
+    return answer(
+        {.tree = tree,
+         .epochs = epochs,
+         .lines = {{"a.py:1", held}, {.name = "b.py:2", .held = {}, .rate = other_rate, .grown = 9e6}}});
+  };
+  EXPECT_EQ(told(part).answer, Answer::undecided);
+  EXPECT_EQ(told(whole).answer, Answer::no_leak);
+  EXPECT_EQ(told(whole).reason, "a.py:1 filled up during the first epoch and stopped");
+  EXPECT_EQ(told(whole, 1e5).answer, Answer::undecided) << "something else began to grow";
+  tree.growing = true;
+  EXPECT_EQ(told(whole).answer, Answer::undecided);
+}
+
+// A short run has few looks in its second epoch: none in its first fifth is not a line that has stopped.
+TEST(Answer, FewLooksInTheSecondEpochAreNoStop) {
+  Epochs epochs;
+  epochs.see(1, 3.6);
+  epochs.see(2, 7.1);
+  EXPECT_EQ(told(verdict::Kind::undecided, epochs, rising_until(11, 11, 3.5e6)), Answer::leak);
+  EXPECT_EQ(told(verdict::Kind::undecided, epochs, rising_until(8, 8, 3.5e6)), Answer::filling);
+}
+
+TEST(Answer, WhatIsClearedAfterEachEpochIsSaidToBe) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
+  Epochs epochs;
+  std::vector<verdict::Sample> held;
+  for (int time = 0; time <= 450; ++time) {
+    epochs.see(time / 100, time - 0.5);
+    held.push_back({double(time), 1e6 * (time % 100)});
+  }
+  const Answered cleared = answer({.tree = tree, .epochs = epochs, .lines = {{"a.py:1", held}}});
+  EXPECT_EQ(cleared.answer, Answer::no_leak);
+  EXPECT_EQ(cleared.reason, "a.py:1 is filled during each epoch and let go of after it");
 }
 
 // Buffers that come and go are at any height when an epoch ends.
@@ -181,6 +223,65 @@ TEST(Answer, ALineThatGainsEverMoreRarelyIsNoLeak) {
   EXPECT_EQ(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
   line.held = rarer;
   EXPECT_NE(answer({.tree = tree, .epochs = no_epochs, .lines = {line}}).answer, Answer::leak);
+}
+
+// The tree leaks: a line that is too short to be judged by itself is named for a good part of the growth.
+TEST(Answer, TheLineThatGainedWhatTheTreeGainedIsNamed) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
+  tree.floor_start = 20e6, tree.floor_end = 40e6;
+  const auto leak = rising_until(19, 19), small = rising_until(19, 19, 1e5),
+             loaded = rising_until(5, 19, 8e6);
+  const auto told = [&](std::vector<HeldLine> lines) {
+    return answer({.tree = tree, .epochs = no_epochs, .lines = std::move(lines)});
+  };
+  const HeldLine slow{.name = "a.py:1", .held = small, .rate = 1e5};
+  EXPECT_EQ(told({slow, {"model.py:3", loaded}, {"b.py:2", leak}}).line, 2u);
+  EXPECT_EQ(told({slow, {"model.py:3", loaded}, {"b.py:2", leak}}).reason, "b.py:2 holds more and more");
+  EXPECT_EQ(told({slow, {"model.py:3", loaded}}).line, 0u) << "what was loaded and stands still is not named";
+  EXPECT_EQ(told({{"a.py:1", small}, {"model.py:3", loaded}}).line, std::nullopt);
+  EXPECT_EQ(told({{.name = "b.py:2", .held = leak, .replaced = true}}).line, std::nullopt);
+  tree.kind = verdict::Kind::undecided;
+  EXPECT_NE(told({{"b.py:2", leak}}).answer, Answer::leak) << "only where the tree itself leaks";
+}
+
+// A cache that meets fewer and fewer new keys gains at every look, but less and less.
+TEST(Answer, ALeakingTreeWhoseLineGainsLessAndLessIsFilling) {
+  verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
+  tree.floor_start = 160e6, tree.floor_end = 230e6;
+  const auto told = [&](auto&& held_at, std::span<const verdict::StepMark> steps = {}) {
+    std::vector<verdict::Sample> held;
+    for (int time = 0; time <= 40; ++time)
+      held.push_back({double(time), held_at(time) + 1e5 * (time * 7 % 5)});
+    tree.by_steps = !steps.empty();
+    return answer({.tree = tree,
+                   .epochs = no_epochs,
+                   .lines = {{.name = "a.py:1", .held = held, .rate = 1e6}},
+                   .steps = steps});
+  };
+  const auto cache = [](int time) { return 80e6 * (1 - std::exp(-time / 20.)); };
+  EXPECT_EQ(told(cache).answer, Answer::filling);
+  EXPECT_NE(told(cache).reason.find("a.py:1 gains less and less"), std::string::npos);
+  EXPECT_EQ(told([](int time) { return 2e6 * time; }).answer, Answer::leak);
+  EXPECT_EQ(told([](int time) { return 20e6 * (time / 10); }).answer, Answer::leak) << "in bursts";
+  EXPECT_EQ(told([](int time) { return 2e6 * time + 10e6 * std::min(time, 6); }).answer, Answer::leak)
+      << "filled at first, and then it leaks";
+  // As much at each step of a program that becomes slower is a leak.
+  std::vector<verdict::StepMark> steps;
+  for (int time = 0; time <= 40; ++time) steps.push_back({double(time), 1000 * (1 - std::exp(-time / 20.))});
+  EXPECT_EQ(told(cache, steps).answer, Answer::leak);
+}
+
+TEST(Answer, WhatWasGainedSoFarIsSaidWhereItIsTooEarlyToTell) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::undecided, 0);
+  const auto held = rising_until(12, 12, 2.5e6);
+  const auto told = [&](double grown) {
+    return answer(
+        {.tree = tree, .epochs = no_epochs, .lines = {{.name = "a.py:1", .held = held, .grown = grown}}});
+  };
+  EXPECT_EQ(told(30e6).answer, Answer::undecided);
+  EXPECT_EQ(told(30e6).line, 0u);
+  EXPECT_EQ(told(30e6).reason, "too little was seen to tell; so far a.py:1 has gained 30.0 MB");
+  EXPECT_EQ(told(1e6).reason, "too little was seen to tell") << "two samples may be chance";
 }
 
 TEST(Answer, ProcessesThatStayAreALeakOfTheLineThatStartsThem) {
@@ -283,6 +384,14 @@ TEST(Answer, ALineThatGoesOnIsALeakThoughTheAllocatorKeepsMostOfTheGrowth) {
   };
   EXPECT_EQ(called_before(4e5), Answer::leak);
   EXPECT_EQ(called_before(0), Answer::retained);
+}
+
+TEST(Answer, WhatIsMappedToBeSharedIsTouched) {
+  heap::MemoryClasses classes;
+  classes.anonymous = 100, classes.shared = 80;
+  EXPECT_EQ(untouched(classes, 90), 0u);
+  EXPECT_EQ(untouched(classes, 180), 0u);
+  EXPECT_EQ(untouched(classes, 250), 70u);
 }
 
 TEST(Answer, TheTableAddsUp) {

@@ -57,6 +57,41 @@ TEST(Join, WhatFillsOrIsRetainedIsNoLeak) {
   EXPECT_EQ(full.kind, verdict::Kind::no_leak);
 }
 
+TEST(Join, WhatWholeEpochsTellDecidesAnUndecidedTree) {
+  verdict::Verdict tree = tree_of(verdict::Kind::undecided);
+  tree.needs_seconds = 44;
+  join(tree, answering(Answer::no_leak, 0));
+  EXPECT_EQ(tree.kind, verdict::Kind::no_leak);
+  EXPECT_EQ(tree.needs_seconds, 0);
+  EXPECT_EQ(tree.sentence.rfind("No leak: ", 0), 0u) << tree.sentence;
+}
+
+// The tree has too few samples to be judged, and epochs tell of a line.
+TEST(Join, TheFiguresOfATreeThatWasNotJudgedAreThoseOfTheLine) {
+  verdict::Verdict tree = tree_of(verdict::Kind::undecided);
+  tree.floor_start = tree.floor_end, tree.needs_seconds = 27;
+  SiteReport report = answering(Answer::leak, 1);
+  report.sites[1].held = {{2, 0}, {12, 20e6}}, report.sites[1].grown = 20e6;
+  report.sites[1].verdict.onset = 2;
+  join(tree, report);
+  EXPECT_DOUBLE_EQ(tree.floor_end - tree.floor_start, 20e6);
+  EXPECT_EQ(tree.judged_from, 2);
+  EXPECT_EQ(tree.judged_until, 12);
+  EXPECT_GT(tree.confidence, 0.9);
+  EXPECT_LT(tree.rate_low, tree.rate);
+  EXPECT_GT(tree.rate_high, tree.rate);
+  EXPECT_EQ(tree.needs_seconds, 0);
+}
+
+TEST(Join, NoLineIsAccusedWhereTheAnswerIsNoLeak) {
+  for (const Answer answer : {Answer::filling, Answer::retained, Answer::no_leak, Answer::undecided}) {
+    SiteReport report = answering(Answer::undecided);
+    report.sites[1].verdict.kind = verdict::Kind::leak;
+    adopt({answer, "because", 0}, 512 << 10, report);
+    EXPECT_EQ(report.sites[1].verdict.kind == verdict::Kind::leak, answer == Answer::undecided);
+  }
+}
+
 TEST(Join, WhereTheyAgreeOrTheLinesDoNotKnowNothingChanges) {
   for (const auto& [kind, answer] :
        {std::pair(verdict::Kind::leak, Answer::leak), std::pair(verdict::Kind::leak, Answer::undecided),

@@ -90,6 +90,34 @@ TEST(Sites, WhatAProcessFreesAtItsEndDoesNotHideThatItGrew) {
   EXPECT_FALSE(report.sites[0].grows_by_processes);
 }
 
+// A line that begins with nothing has no start-up of its own, however much faster than later it grows at first.
+TEST(Sites, ALineIsJudgedFromTheFirstOfItsLooks) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
+  heap::Collector collector;
+  heap::IdleProcess idle;
+  for (int look = 0; look < 28; ++look) {
+    heap::write_held(collector, idle.pid, uint64_t(look < 14 ? 3 * look : 40 + 2 * (look - 14)));
+    collector.look(look + 1);
+  }
+  const auto judged = [&](double from) {
+    return judge_sites(collector, nullptr, {.until = 28, .from = from}).sites.at(0);
+  };
+  EXPECT_EQ(judged(0).verdict.judged_from, 1);
+  EXPECT_GT(judged(0).rate, 0);
+  EXPECT_EQ(judged(5).verdict.judged_from, 5) << "the start-up of the program is not judged";
+  idle.end();
+}
+
+TEST(Sites, WhatToDoNextFollowsWhatWasGained) {
+  SiteReport report;
+  report.sites.push_back(holding("load", {{0, 0}, {12, 30e6}}));
+  report.sites[0].place.file = "train.py";
+  EXPECT_NE(next_with_sites(report).find("no sampled line grows"), std::string::npos);
+  report.sites[0].grown = 30e6, report.answer_site = 0;
+  EXPECT_EQ(next_with_sites(report),
+            "watch for longer, to see whether train.py load stops: so far it has gained 30.0 MB");
+}
+
 // The same bytes: blocks of a kilobyte that are as old as the growth, or none older than three seconds.
 verdict::Kind judged_with(bool replaced) {
   setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
