@@ -251,7 +251,7 @@ def main():
             assert set(made) == set(wanted) and all(torch.equal(made[n], wanted[n]) for n in wanted), name
         # It answers, about two pictures too.
         both = run(folder, "sample", "--model", "split", "--image", "pictures/wide.png", "--image", "pictures/wide.png", "--prompt", "what?", "--length", 4,
-                   "--context", 4 * CONTEXT, "--json", expect=None)
+                   "--context", 2 * CONTEXT, "--json", expect=None)
         assert both.code == 0 and both.json()["prompt"] == "what?", both
         said = run(folder, "sample", "lora", "--image", "pictures/wide.png", "--chat", "what?", "--length", 12, "--temperature", 0, "--json").json()
         ids = torch.tensor([samples[0].ids[:samples[0].learned.index(True)]])
