@@ -1,7 +1,6 @@
 // Statements and expressions of chat templates, by recursive descent.
 #include <algorithm>
 
-#include "base/mask.hpp"
 #include "jinja/tree.hpp"
 
 namespace plimsoll::jinja {
@@ -60,7 +59,7 @@ class Parser {
     if (token.type == Type::block_end || token.type == Type::print_end)
       fail_input("the chat template has a tag that ends where {} is expected", wanted);
     if (token.type == Type::end) fail_input("the chat template ends where {} is expected", wanted);
-    fail_input("the chat template has '{}' where {} is expected", escape(token.text.substr(0, 40)), wanted);
+    fail_input("the chat template has '{}' where {} is expected", token.text.substr(0, 40), wanted);
   }
 
   static std::unique_ptr<Statement> statement(Statement::Kind kind) {

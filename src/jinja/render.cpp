@@ -403,7 +403,7 @@ class Rendering {
     if (*function == Function::raise_exception)
       throw JinjaRaised(
           "the model's chat template refuses it: " +
-          escape(to_text(*arguments.bind("raise_exception", {"message"}, 1)[0], budget_).substr(0, 200)));
+          to_text(*arguments.bind("raise_exception", {"message"}, 1)[0], budget_).substr(0, 200));
     if (*function == Function::range) return make_range(arguments);
     return make_entries(*function, arguments);
   }
@@ -478,13 +478,21 @@ class Rendering {
 }  // namespace
 }  // namespace jinja
 
-JinjaTemplate::JinjaTemplate(std::string_view text) : root_(jinja::parse_template(text)) {}
+// Messages may name what the template or a conversation says.
+JinjaTemplate::JinjaTemplate(std::string_view text) try : root_(jinja::parse_template(text)) {
+} catch (const InputError& error) {
+  throw InputError(escape(error.what()));
+}
 JinjaTemplate::~JinjaTemplate() = default;
 JinjaTemplate::JinjaTemplate(JinjaTemplate&&) noexcept = default;
 JinjaTemplate& JinjaTemplate::operator=(JinjaTemplate&&) noexcept = default;
 
-std::string JinjaTemplate::render(const nlohmann::ordered_json& context) const {
+std::string JinjaTemplate::render(const nlohmann::ordered_json& context) const try {
   return jinja::Rendering(context).render(*root_);
+} catch (const JinjaRaised& error) {
+  throw JinjaRaised(escape(error.what()));
+} catch (const InputError& error) {
+  throw InputError(escape(error.what()));
 }
 
 }  // namespace plimsoll

@@ -170,6 +170,17 @@ TEST(Jinja, NamesWhatIsBroken) {
   EXPECT_EQ(refusal("{{ (1] }}"), "the chat template has a ']' that closes nothing");
 }
 
+TEST(Jinja, MessagesAreOneLine) {
+  for (const char* text :
+       {"{{ messages[0]['a\nb'].c }}", "{{ raise_exception('a\nb') }}", "{% if 'a\nb' 'c' 1 %}"})
+    try {
+      JinjaTemplate(text).render({{"messages", {{{"role", "user"}}}}});
+      ADD_FAILURE() << text << " was accepted";
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos) << error.what();
+    }
+}
+
 TEST(Jinja, HostileTemplatesEnd) {
   EXPECT_EQ(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
             "the chat template calls itself too deep");
