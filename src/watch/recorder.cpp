@@ -37,7 +37,7 @@ void write_sites(RunRecord& record, const diagnose::SiteReport& report, double t
                  const std::function<int64_t(int pid)>& row_of) {
   record.clear_sites();
   std::map<std::string, JudgedLine> lines;
-  for (const diagnose::Site& site : report.sites) lines.try_emplace(site.place.text(), &site);
+  for (const diagnose::Site& site : report.sites) lines.try_emplace(site.place.text(), JudgedLine{.site = &site});
   const auto name_of = [](const diagnose::HeldStack& held) {
     return held.stack[diagnose::place_to_name(held.stack)].text();
   };
