@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#if FMT_VERSION < 100000 && !defined(FMT_HEADER_ONLY)
+#if FMT_VERSION < 100000 && !defined(FMT_HEADER_ONLY) && !defined(__clang__)  // clang gives it another symbol
 // libfmt has it compiled. Without this line every room that formats into a buffer compiles all of it again: a tenth of its time.
 extern template void fmt::detail::vformat_to<char>(buffer<char>&, fmt::string_view, fmt::format_args,
                                                    locale_ref);
