@@ -182,9 +182,7 @@ class Lines {
       if (content == Content::autograd_node) line.graph_bytes += live->bytes;
       if (content == Content::decoded_image) line.image_bytes += live->bytes;
       if (part.oldest == 0 || live->oldest < part.oldest) part.oldest = live->oldest;
-      // A program that ends may have been looked at when it had given back a hundredth (heap::Collector).
-      const uint64_t by_ending = options_.freed_stacks ? live->allocated_blocks / 100 : 0;
-      part.none_freed = part.none_freed && live->freed_blocks <= by_ending;
+      part.none_freed = part.none_freed && live->freed_blocks == 0;
     }
     if (float(held.bytes) > line.largest) {
       line.largest = float(held.bytes);

@@ -48,6 +48,9 @@ void settle(Profiled& process) {
   for (const Profiled::Look& look : process.looks) most = std::max(most, sum_of(look.live));
   while (!process.looks.empty() && sum_of(process.looks.back().live) < most - most / 100)
     process.looks.pop_back();
+  // Within that hundredth it may have begun to give back.
+  while (process.looks.size() > 1 && sum_of(process.looks.back().live) < sum_of(process.looks.end()[-2].live))
+    process.looks.pop_back();
   if (!process.looks.empty()) hold(process, process.looks.back());
   // Taking a large program apart may take longer than the last looks reach back.
   if (process.working && process.most_since <= sum_of(process.working->live) &&

@@ -59,6 +59,8 @@ TEST(Sites, TheEndOfAProcessIsNotJudged) {
     heap::write_held(collector, idle.pid, 10 * look);
     collector.look(look);
   }
+  heap::write_held(collector, idle.pid, 199);  // it begins to be taken apart
+  collector.look(20.5);
   heap::write_held(collector, idle.pid, 20);
   idle.end();
   collector.look(21);
