@@ -190,22 +190,27 @@ Value lower_key(const Value& value, bool case_sensitive, Budget& budget) {
   return !case_sensitive && as_text(value) ? make_text(lower(*as_text(value)), budget) : value;
 }
 
+// The second of each pair, in the order of the first.
+Value sorted(std::vector<std::pair<Value, Value>> entries, bool reverse, Budget& budget) {
+  std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
+    return reverse ? less(b.first, a.first, budget) : less(a.first, b.first, budget);
+  });
+  std::vector<Value> values;
+  for (auto& entry : entries) values.push_back(std::move(entry.second));
+  return make_list(std::move(values));
+}
+
 Value dictsort(const Value& value, const Arguments& arguments, Budget& budget) {
   const auto given = arguments.bind("dictsort", {"case_sensitive", "by", "reverse"});
   const Dict* dict = as_dict(value);
   if (!dict) fail_input("the chat template sorts {} as a dict", kind_of(value));
   const bool case_sensitive = given[0] && is_true(*given[0]), reverse = given[2] && is_true(*given[2]);
   const bool by_value = given[1] && to_text(*given[1], budget) == "value";
-  std::vector<std::pair<Value, Value>> entries;  // what they are sorted by, and the pair
+  std::vector<std::pair<Value, Value>> entries;
   for (const auto& [key, entry] : dict->entries)
     entries.emplace_back(lower_key(by_value ? entry : key, case_sensitive, budget),
                          make_list({key, entry}, Shape::tuple));
-  std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
-    return reverse ? less(b.first, a.first, budget) : less(a.first, b.first, budget);
-  });
-  std::vector<Value> pairs;
-  for (auto& entry : entries) pairs.push_back(std::move(entry.second));
-  return make_list(std::move(pairs));
+  return sorted(std::move(entries), reverse, budget);
 }
 
 Value sort(const Value& value, const Arguments& arguments, Budget& budget) {
@@ -215,12 +220,7 @@ Value sort(const Value& value, const Arguments& arguments, Budget& budget) {
   for (const Value& item : iterate(value, budget))
     entries.emplace_back(
         lower_key(given[2] ? attribute_path(item, *given[2], budget) : item, case_sensitive, budget), item);
-  std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
-    return reverse ? less(b.first, a.first, budget) : less(a.first, b.first, budget);
-  });
-  std::vector<Value> items;
-  for (auto& entry : entries) items.push_back(std::move(entry.second));
-  return make_list(std::move(items));
+  return sorted(std::move(entries), reverse, budget);
 }
 
 Value unique(const Value& value, const Arguments& arguments, Budget& budget) {
