@@ -1,6 +1,7 @@
 #include "data/chat_template.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.hpp"
 #include "jinja/jinja.hpp"
@@ -8,7 +9,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view knowledge_date = "Cutting Knowledge Date: December 2023";
 // The date the template has where none is given. Today's would make a data set mean something else every day.
 constexpr std::string_view dates = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 
@@ -113,7 +113,6 @@ bool ChatTemplate::agrees(const std::vector<std::optional<std::string>>& rendere
 // taken from what the template writes.
 ChatTemplate ChatTemplate::recognise(std::string_view text, const SpecialTexts& special) try {
   const auto jinja = std::make_shared<const JinjaTemplate>(text);
-  const bool dated = text.find(knowledge_date) != text.npos;
   for (const ChatFormat format : {ChatFormat::chatml, ChatFormat::llama3, ChatFormat::smolvlm}) {
     ChatTemplate candidate(format);
     const std::vector<std::string> tokens = candidate.special_tokens();
@@ -127,8 +126,8 @@ ChatTemplate ChatTemplate::recognise(std::string_view text, const SpecialTexts& 
     std::string_view first = *rendered[0];
     candidate.begins_text_ = !special.begin.empty() && first.starts_with(special.begin);
     if (candidate.begins_text_) first.remove_prefix(special.begin.size());
-    candidate.dated_ = dated && format == ChatFormat::llama3;
     const RenderedMessage system = candidate.wrap("system", "");
+    candidate.dated_ = format == ChatFormat::llama3 && first.starts_with(system.before + std::string(dates));
     if (const size_t end = first.find(system.said);
         format == ChatFormat::chatml && first.starts_with(system.before) && end != first.npos)
       candidate.default_system_ = first.substr(system.before.size(), end - system.before.size());
@@ -149,13 +148,11 @@ ChatTemplate ChatTemplate::own(std::shared_ptr<const JinjaTemplate> jinja, const
   ChatTemplate chat(ChatFormat::own);
   chat.jinja_ = std::move(jinja);
   chat.special_ = special;
-  for (const size_t turns : {2u, 0u}) {
-    const WrittenChat written = chat.write(probes()[turns]);
-    const auto [begin, end] = written.said.back();
-    const std::string_view answer = std::string_view(written.text).substr(begin, end - begin);
-    const std::string said = trimmed(probes()[turns].back().content);
-    chat.answer_end_ = trimmed(std::string(answer.substr(answer.rfind(said) + said.size())));
-  }
+  chat.write(probes()[2]);  // several turns
+  const WrittenChat written = chat.write(probes()[0]);
+  const auto [begin, end] = written.said.back();
+  const std::string answer = written.text.substr(begin, end - begin), &said = probes()[0].back().content;
+  chat.answer_end_ = trimmed(answer.substr(answer.rfind(said) + said.size()));
   return chat;
 }
 
@@ -169,10 +166,12 @@ WrittenChat ChatTemplate::write(const std::vector<Message>& messages) const {
     if (messages[i].role != "assistant") continue;
     const auto first = std::span(messages).first(i + 1);
     const std::string upto = run(*jinja_, first, special_, false, false);
-    std::string prompt = i ? run(*jinja_, first.first(i), special_, false, true) : "";
-    if (!upto.starts_with(prompt)) prompt = run(*jinja_, first.first(i), special_, false, false);
     const std::string said = trimmed(messages[i].content);
-    const size_t at = upto.rfind(said);
+    // Nothing asks for an answer that comes first; what stands before it is its header.
+    std::string prompt = i ? run(*jinja_, first.first(i), special_, false, true)
+                           : upto.substr(0, said.empty() ? 0 : upto.rfind(said));
+    if (i && !upto.starts_with(prompt)) prompt = run(*jinja_, first.first(i), special_, false, false);
+    const size_t at = said.empty() ? prompt.size() : upto.rfind(said);
     if (!chat.text.starts_with(upto) || !upto.starts_with(prompt) || at == upto.npos || at < prompt.size())
       fail_input(
           "the model's chat template does not write answer {} as it is, or writes it otherwise once "

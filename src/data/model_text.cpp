@@ -24,25 +24,25 @@ json read_config(const fs::path& path) {
 }
 
 // The template's own text; nothing where the model has none.
-std::optional<std::string> find_template(const fs::path& folder, const json& config) {
+std::optional<std::string> find_template(const fs::path& folder, const json& config, bool pictures) {
   if (const fs::path file = folder / "chat_template.jinja"; fs::exists(file))
     return read_file(file, largest_config);
-  // A processor's file has precedence, as in transformers.
-  const json beside = read_config(folder / "chat_template.json").value("chat_template", json());
-  const json found = beside.is_null() ? config.value("chat_template", json()) : beside;
+  // A processor's own file; the tokenizer of a model that sees has a second place.
+  const json processor = read_config(folder / "chat_template.json").value("chat_template", json()),
+             tokenizer = config.value("chat_template", json());
+  const json& found = tokenizer.is_null() || (pictures && !processor.is_null()) ? processor : tokenizer;
   if (found.is_null()) return std::nullopt;
   if (found.is_string()) return found.get<std::string>();
   if (found.is_object() && found.value("default", json()).is_string())
     return found["default"].get<std::string>();
-  if (!found.is_array())
-    fail_input(
-        "the model's chat_template is neither a text nor several with names; choose --chat-template "
-        "chatml, llama3 or plain");
-  for (const json& named : found)  // several, each with a name
-    if (named.is_object() && named.value("name", json()) == "default" &&
-        named.value("template", json()).is_string())
-      return named["template"].get<std::string>();
-  return std::nullopt;
+  if (found.is_array())
+    for (const json& named : found)  // several, each with a name
+      if (named.is_object() && named.value("name", json()) == "default" &&
+          named.value("template", json()).is_string())
+        return named["template"].get<std::string>();
+  fail_input(
+      "the model's chat_template is neither a text nor several of which one is the default; choose "
+      "--chat-template chatml, llama3 or plain");
 }
 
 // A special token is written as a text or as an object.
@@ -97,7 +97,7 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
   ChatTemplate chosen;
   std::string problem;
   try {
-    chosen = choose_template(chat, find_template(folder, config), special);
+    chosen = choose_template(chat, find_template(folder, config, sizes.contains("vision_config")), special);
   } catch (const InputError& error) {
     if (chat != "auto") throw;
     problem = error.what();

@@ -108,6 +108,12 @@ TEST_F(DatasetTest, ATokenThatTheModelDoesNotKnowIsABadRow) {
   EXPECT_THROW(tokenizer.encode("the"), InputError);
 }
 
+TEST_F(DatasetTest, KnowsThatTextsDoNotEnd) {
+  EXPECT_FALSE(opened("{\"text\": \"a\"}\n").figures().endless);
+  const ModelText endless{text_.tokenizer, ChatTemplate(), std::nullopt, std::nullopt};
+  EXPECT_TRUE(Dataset(path_, endless, {.context = 8}).figures().endless);
+}
+
 TEST_F(DatasetTest, SaysWhyALineIsNoObject) {
   const std::pair<const char*, const char*> cases[] = {
       {"{\"text\": \"a\xff\"}", "byte 12 of it is not UTF-8"},

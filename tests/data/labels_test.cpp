@@ -81,6 +81,11 @@ std::string chatml_loop(const std::string& content = "message['content']") {
          "}}{% endif %}";
 }
 const SpecialTexts special{"<s>", "</s>"};
+// The zephyr format, of TinyLlama.
+const std::string zephyr =
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] + eos_token + "
+    "'\n' }}{% endfor "
+    "%}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}";
 
 TEST(ChatTemplate, IsRecognisedByWhatItWrites) {
   const auto first = [](const ChatTemplate& chat) { return chat.render({{"user", " x"}})[0]; };
@@ -122,11 +127,6 @@ TEST(ChatTemplate, ThatRefusesAConversationRefusesTheRow) {
 }
 
 TEST(ChatTemplate, OfAnyOtherKindIsWrittenByItself) {
-  // The zephyr format, of TinyLlama.
-  const std::string zephyr =
-      "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] + eos_token + "
-      "'\n' }}{% endfor "
-      "%}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}";
   const ChatTemplate chat = ChatTemplate::recognise(zephyr, special);
   EXPECT_EQ(chat.format(), ChatFormat::own);
   EXPECT_EQ(chat.answer_end(), "</s>");
@@ -144,6 +144,23 @@ TEST(ChatTemplate, OfAnyOtherKindIsWrittenByItself) {
   EXPECT_THROW(ChatTemplate::recognise("[INST]", special), InputError);
   EXPECT_THROW(ChatTemplate::recognise("{% for", special), InputError);
   EXPECT_THROW(ChatTemplate::recognise(chatml_loop("message['content'] | unheard_of"), special), InputError);
+}
+
+TEST(Labels, LearnTheAnswersOfATemplateOfItsOwn) {
+  const ModelText text = model_text(ChatTemplate::recognise(zephyr, {"<|begin|>", "<|end|>"}));
+  EXPECT_EQ(shown(text, parse_row(chat)), "<|user|>\nthe x<|end|>\n<|assistant|>\n[ y <|end|>]\n");
+  // Blanks after the token that ends an answer are not learned, and neither are those of an empty one.
+  EXPECT_EQ(
+      shown(text,
+            parse_row(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": ""},
+                                     {"role": "user", "content": "b"}, {"role": "assistant", "content": "the"}]})")),
+      "<|user|>\na<|end|>\n<|assistant|>\n[<|end|>]\n<|user|>\nb<|end|>\n<|assistant|>\n[the<|end|>]\n");
+  EXPECT_EQ(shown(text, parse_row(R"({"messages": [{"role": "assistant", "content": "the"}]})")),
+            "<|assistant|>\n[the<|end|>]\n");
+  EXPECT_EQ(text.tokenizer.decode(Labeller(text, true).prompt({{"user", "x"}})),
+            "<|user|>\nx<|end|>\n<|assistant|>\n");
+  EXPECT_TRUE(text.ends_answer(262));
+  EXPECT_FALSE(text.ends_answer(263));
 }
 
 TEST(Rows, AreRefusedByName) {

@@ -7,9 +7,10 @@ SCRIPT = SOURCE / "tests" / "oracle" / "chat_oracle.py"
 
 def said(name, chat):
     """What the model learns to say, as text."""
-    end = "<|eot_id|>" if name.startswith("llama") else "<|im_end|>"
-    strip = str.strip if name.startswith("llama") else str
-    return "".join(strip(message["content"]) + end for message in chat if message["role"] == "assistant")
+    end = "<|eot_id|>" if name.startswith("llama") else "<|endoftext|>" if name in ("zephyr", "folded") else "<|im_end|>"
+    strip = str.strip if name.startswith("llama") or name == "folded" else str
+    space = " " if name == "folded" else ""  # not part of its prompt
+    return "".join(space + strip(message["content"]) + end for message in chat if message["role"] == "assistant").removeprefix(space)
 
 
 def check_others(folder):

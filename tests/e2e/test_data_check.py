@@ -1,6 +1,6 @@
 """plimsoll data check: figures of rows counted by hand, as text and as JSON; what cannot be read is refused in one line."""
 from harness import Temporary, json, run
-from tiny_model import make_model
+from tiny_model import CHATML, make_model
 
 
 def chat(question, answer):
@@ -25,6 +25,26 @@ def main():
         selective = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--selective-loss", "aggressive", "--json").json()
         assert selective["structural"] == 2 * 7, selective  # all of {"a": 1} but the 1
         assert run(folder, "data", "check", "chat.jsonl", "--model", "bare", "--json").json()["template"] == "plain"
+        # Where else a template and the token that ends a text may be named.
+        for file, kept in (("chat_template.json", {"chat_template": CHATML}), ("tokenizer_config.json", {"chat_template": {"default": CHATML}})):
+            make_model(folder / f"elsewhere-{file}", chat_template=None)
+            (folder / f"elsewhere-{file}" / file).write_text(json.dumps(kept))
+            assert run(folder, "data", "check", "chat.jsonl", "--model", f"elsewhere-{file}", "--json").json()["template"] == "chatml", file
+        for wrong in (3, [{"name": "tools", "template": CHATML}]):
+            (folder / "elsewhere-tokenizer_config.json" / "tokenizer_config.json").write_text(json.dumps({"chat_template": wrong}))
+            done = run(folder, "data", "check", "chat.jsonl", "--model", "elsewhere-tokenizer_config.json", expect=2)
+            assert "chat_template" in done.err and len(done.err.strip().splitlines()) == 1, done
+        endless = folder / "elsewhere-chat_template.json"
+        (endless / "tokenizer_config.json").write_text("{}")
+        (folder / "two.jsonl").write_text('{"text": "the text"}\n' * 2)
+        assert "no token that ends a text" in run(folder, "data", "check", "two.jsonl", "--model", endless).out
+        told = run(folder, "train", "--model", endless, "--data", "two.jsonl", "--context", 8, "--iterations", 1, "--out", "endless")
+        assert "no token that ends a text" in told.out + told.err, told
+        for file, end in (("generation_config.json", {"eos_token_id": [258, 260]}), ("special_tokens_map.json", {"eos_token": {"content": "<|end|>"}})):
+            (endless / file).write_text(json.dumps(end))
+            ids = run(folder, "tokenize", "--labels", "--model", endless, "two.jsonl", "--json").json()["rows"][0]
+            assert ids[-1] == 258, (file, ids)
+            (endless / file).unlink()
         (folder / "texts.jsonl").write_text('{"text": "the text"}\n')
         few = run(folder, "data", "check", "texts.jsonl", "--model", "model", expect=2)
         assert "at least 2" in few.out, few  # as train refuses it

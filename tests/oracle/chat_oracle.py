@@ -54,7 +54,13 @@ HERMES = "{{bos_token}}" + CHATML
 LFM2 = ("{{- bos_token -}}{%- set ns = namespace(system_prompt='') -%}{%- if messages[0]['role'] == 'system' -%}"
         "{%- set ns.system_prompt = messages[0]['content'] -%}{%- set messages = messages[1:] -%}{%- endif -%}"
         "{%- if ns.system_prompt -%}{{- '<|im_start|>system\\n' + ns.system_prompt + '<|im_end|>\\n' -}}{%- endif -%}" + CHATML)
-TEMPLATES = {"qwen2-vl": QWEN2_VL, "hermes": HERMES, "lfm2": LFM2, "qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
+# Formats that we do not know: the template writes them itself. That of TinyLlama, and one that begins with a token and folds the system message into a question.
+ZEPHYR = ("{% for message in messages %}{{ '<|' + message['role'] + '|>\\n' + message['content'] + eos_token + '\\n' }}{% endfor %}"
+          "{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}")
+FOLDED = ("{{ bos_token }}{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'] + '\\n\\n' %}{% set messages = messages[1:] %}"
+          "{% else %}{% set system = '' %}{% endif %}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[INST] ' + (system if loop.first else '') + "
+          "m['content'].strip() + ' [/INST]' }}{% else %}{{ ' ' + m['content'].strip() + eos_token }}{% endif %}{% endfor %}")
+TEMPLATES = {"zephyr": ZEPHYR, "folded": FOLDED, "qwen2-vl": QWEN2_VL, "hermes": HERMES, "lfm2": LFM2, "qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
 CHATS = [
     [("user", "Hello"), ("assistant", "Hi there.")],
     [("system", "Be short."), ("user", "What is a line?"), ("assistant", "A mark."), ("user", "Where?"), ("assistant", "On the hull.")],
