@@ -48,6 +48,9 @@ void print_report(const DatasetFigures& figures, const Text& text, const ModelTe
   print_line("empty", figures.empty, fmt::format("{} without text, left out", rows(figures.empty)));
   print_line("masked", figures.masked,
              fmt::format("{} with nothing to learn, left out", rows(figures.masked)));
+  print_line(
+      "shortened", figures.shortened,
+      fmt::format("{} of which the chat template leaves out a part of an answer", rows(figures.shortened)));
   print_line("duplicates", figures.duplicates,
              fmt::format("{} with the tokens and pictures of an earlier one", rows(figures.duplicates)));
   if (figures.endless)
@@ -168,7 +171,9 @@ void run(const Text& text) {
       {"cut_tokens", figures.cut_tokens},
       {"empty_rows", figures.empty},
       {"masked_rows", figures.masked},
+      {"shortened_rows", figures.shortened},
       {"duplicate_rows", figures.duplicates},
+      {"ends_texts", !figures.endless},
       {"bad_rows", figures.bad},
       {"first_bad", figures.bad ? nlohmann::ordered_json(figures.first_bad) : nullptr}};
   if (pictures) out["pictures"] = pictures->size(), out["tiles"] = pictures->tiles();

@@ -1,7 +1,9 @@
 #include "data/chat_template.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "jinja/jinja.hpp"
@@ -14,9 +16,25 @@ constexpr std::string_view dates = "Cutting Knowledge Date: December 2023\nToday
 
 constexpr std::string_view blanks = " \t\n\r\v\f";
 // As jinja's `trim`.
-std::string trimmed(const std::string& text) {
+std::string trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(blanks);
-  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+  return std::string(begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(blanks) - begin + 1));
+}
+
+// Templates put thoughts on lines of their own.
+std::string without_blanks(std::string_view text) {
+  std::string kept;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(kept),
+               [](char c) { return blanks.find(c) == blanks.npos; });
+  return kept;
+}
+
+std::string_view common_start(std::string_view a, std::string_view b) {
+  return a.substr(0, size_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin()));
+}
+
+[[noreturn]] void fail_unfound(size_t answer) {
+  fail_input("the model's chat template does not write answer {} as it is, or a part of it", answer);
 }
 
 // Bytes that may be written to find the answers of one conversation.
@@ -143,43 +161,61 @@ ChatTemplate ChatTemplate::recognise(std::string_view text, const SpecialTexts& 
   fail_input("{}; choose --chat-template chatml, llama3 or plain", error.what());
 }
 
-// Any other template writes its conversations itself, if it can be told where answers lie.
+// Any other template writes its conversations itself, if it can be told where answers lie. What ends an answer is what
+// follows it in the middle of a conversation as well as at its end.
 ChatTemplate ChatTemplate::own(std::shared_ptr<const JinjaTemplate> jinja, const SpecialTexts& special) {
   ChatTemplate chat(ChatFormat::own);
   chat.jinja_ = std::move(jinja);
   chat.special_ = special;
-  chat.write(probes()[2]);  // several turns
-  const WrittenChat written = chat.write(probes()[0]);
-  const auto [begin, end] = written.said.back();
-  const std::string answer = written.text.substr(begin, end - begin), &said = probes()[0].back().content;
-  chat.answer_end_ = trimmed(answer.substr(answer.rfind(said) + said.size()));
+  std::string tails[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const std::vector<Message>& probe = probes()[2 * i];  // one turn, and several
+    const std::string text = run(*chat.jinja_, probe, special, false, false);
+    const auto [begin, end] = chat.find_said(text, probe, 1);
+    if (trimmed(text.substr(begin, end - begin)) != trimmed(probe[1].content)) fail_unfound(1);
+    tails[i] = text.substr(end);
+  }
+  std::string_view common = common_start(tails[0], tails[1]);
+  if (const size_t open = common.rfind('<'); open != common.npos && common.find('>', open) == common.npos)
+    common = common.substr(0, open);  // two tokens that begin alike
+  chat.answer_end_ = trimmed(trimmed(common).empty() ? tails[0] : common);
   return chat;
 }
 
-// An answer is what a conversation up to it has more than the same without it, as far as the prompt for it.
+// What is said is where the text changes when something else is said.
+std::pair<size_t, size_t> ChatTemplate::find_said(std::string_view text, std::vector<Message> messages,
+                                                  size_t i) const {
+  const std::string content = std::exchange(messages[i].content, "\x01");
+  const std::string other = run(*jinja_, messages, special_, false, false);
+  const size_t begin = common_start(text, other).size();
+  const auto ends = std::mismatch(text.rbegin(), text.rend() - ptrdiff_t(begin), other.rbegin(),
+                                  other.rend() - ptrdiff_t(begin));
+  const size_t end = size_t(text.rend() - ends.first);
+  if (without_blanks(content).find(without_blanks(text.substr(begin, end - begin))) == content.npos)
+    fail_unfound(i + 1);
+  return {begin, end};
+}
+
+// An answer begins where the prompt for it ends, if the template writes that before it.
 WrittenChat ChatTemplate::write(const std::vector<Message>& messages) const {
-  WrittenChat chat{run(*jinja_, messages, special_, false, false), {}};
+  WrittenChat chat{.text = run(*jinja_, messages, special_, false, false), .said = {}};
   if (messages.size() * chat.text.size() > most_written)
     fail_input("it has {} messages and {} characters, too many for the model's own chat template",
                messages.size(), chat.text.size());
+  const std::string_view text = chat.text;
   for (size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].role != "assistant") continue;
-    const auto first = std::span(messages).first(i + 1);
-    const std::string upto = run(*jinja_, first, special_, false, false);
-    const std::string said = trimmed(messages[i].content);
-    // Nothing asks for an answer that comes first; what stands before it is its header.
-    std::string prompt = i ? run(*jinja_, first.first(i), special_, false, true)
-                           : upto.substr(0, said.empty() ? 0 : upto.rfind(said));
-    if (i && !upto.starts_with(prompt)) prompt = run(*jinja_, first.first(i), special_, false, false);
-    const size_t at = said.empty() ? prompt.size() : upto.rfind(said);
-    if (!chat.text.starts_with(upto) || !upto.starts_with(prompt) || at == upto.npos || at < prompt.size())
-      fail_input(
-          "the model's chat template does not write answer {} as it is, or writes it otherwise once "
-          "another follows",
-          i + 1);
+    auto [begin, end] = find_said(text, messages, i);
+    chat.shortened |= !without_blanks(text.substr(0, end)).ends_with(without_blanks(messages[i].content));
+    if (i) {
+      const std::string prompt = run(*jinja_, std::span(messages).first(i), special_, false, true);
+      if (prompt.size() < begin && text.starts_with(prompt)) begin = prompt.size();
+    }
     // Blanks after the token that ends the answer are not part of it.
-    const size_t end = upto.find_last_not_of(blanks) + 1;
-    chat.said.emplace_back(prompt.size(), end > at + said.size() ? end : upto.size());
+    if (const size_t rest = std::min(text.find_first_not_of(blanks, end), text.size());
+        !answer_end_.empty() && text.substr(rest).starts_with(answer_end_))
+      end = rest + answer_end_.size();
+    chat.said.emplace_back(begin, end);
   }
   return chat;
 }

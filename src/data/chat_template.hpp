@@ -34,6 +34,7 @@ struct RenderedMessage {
 struct WrittenChat {
   std::string text;
   std::vector<std::pair<size_t, size_t>> said;
+  bool shortened = false;  // the template left out a part of an answer
 };
 
 // The tokens that begin and end a text, as they are written; empty where the model has none.
@@ -66,6 +67,8 @@ class ChatTemplate {
 
  private:
   static ChatTemplate own(std::shared_ptr<const JinjaTemplate> jinja, const SpecialTexts& special);
+  // Where in the text what message `i` says is; InputError where it is not written in one piece.
+  std::pair<size_t, size_t> find_said(std::string_view text, std::vector<Message> messages, size_t i) const;
   RenderedMessage wrap(const std::string& role, const std::string& content) const;
   bool agrees(const std::vector<std::optional<std::string>>& rendered, std::string_view begin) const;
   std::string with_thoughts(const std::vector<Message>& messages, size_t i) const;

@@ -144,6 +144,7 @@ bool Dataset::add(const LabelledTokens& labelled, uint64_t line, const tokens::T
                   const DatasetOptions& options, TokenHash& hash) {
   const size_t count = labelled.tokens.size(), kept = std::min(count, size_t(options.context) + 1);
   figures_.tokens += count;
+  figures_.shortened += labelled.shortened;
   if (count > figures_.longest) figures_.longest = count, figures_.longest_line = line;
   if (count < 2) {
     ++figures_.empty;

@@ -30,6 +30,7 @@ struct DatasetFigures {
   uint64_t rows = 0, bad = 0;    // bad: malformed, or of another schema than the first row
   uint64_t empty = 0;            // nothing to learn from: no text
   uint64_t masked = 0;           // none of the tokens is learned, cut ones left aside
+  uint64_t shortened = 0;        // the chat template leaves out a part of an answer
   uint64_t duplicates = 0;       // rows with the tokens and pictures of an earlier one
   uint64_t cut = 0, cut_tokens = 0;
   uint64_t tokens = 0, longest = 0, longest_line = 0;  // before anything is cut

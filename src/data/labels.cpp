@@ -39,6 +39,7 @@ void Labeller::append_end(LabelledTokens& out) const {
 // A token that holds something of an answer is learned.
 void Labeller::label_written(const WrittenChat& chat, LabelledTokens& out) const {
   out.tokens = text_.tokenizer.encode(chat.text);
+  out.shortened = chat.shortened;
   size_t at = 0;
   auto said = chat.said.begin();
   for (const int32_t token : out.tokens) {

@@ -11,6 +11,7 @@ namespace plimsoll {
 struct LabelledTokens {
   std::vector<int32_t> tokens;
   std::vector<bool> learned;  // whether the token counts as a target
+  bool shortened = false;     // the chat template left out a part of an answer
 };
 
 class Labeller {

@@ -141,6 +141,9 @@ std::vector<std::string> PackedCorpus::notes() const {
   if (f.masked)
     notes.push_back(
         fmt::format("rows left out because nothing in them is learned: {}", format_count(f.masked)));
+  if (f.shortened)
+    notes.push_back(fmt::format("rows of which the chat template leaves out a part of an answer: {}",
+                                format_count(f.shortened)));
   if (f.endless)
     notes.push_back(
         "the model names no token that ends a text (eos_token): it does not learn where one ends");

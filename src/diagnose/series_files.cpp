@@ -118,7 +118,7 @@ struct Mixed {
   size_t of(const std::string& pid, const std::string& own_name, const std::string& file) {
     const auto [found, is_new] = at.try_emplace(pid.empty() ? own_name : pid, series.size());
     if (is_new) {
-      series.push_back({.name = !own_name.empty() ? own_name : pid.empty() ? file : "pid " + pid});
+      series.emplace_back().name = !own_name.empty() ? own_name : pid.empty() ? file : "pid " + pid;
       const auto value = number(pid);
       if (value && *value > 0 && *value < 1e9) series.back().pid = int(*value);
       steps.emplace_back();

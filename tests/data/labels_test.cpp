@@ -163,6 +163,26 @@ TEST(Labels, LearnTheAnswersOfATemplateOfItsOwn) {
   EXPECT_FALSE(text.ends_answer(263));
 }
 
+// DeepSeek's distilled models leave out thoughts, and end the conversation alone or every message.
+TEST(Labels, FollowATemplateThatRewritesAnswers) {
+  const std::string thoughtless =
+      "{% for m in messages %}{{ '<|' + m.role + '|>' + m.content.split('</think>')[-1] + '<|end|>\n' }}"
+      "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|><think>\n' }}{% else %}{{ '<|begin|>' }}{% "
+      "endif %}";
+  const ModelText text = model_text(ChatTemplate::recognise(thoughtless, {"<|begin|>", "<|end|>"}));
+  EXPECT_EQ(text.chat.answer_end(), "<|end|>");
+  const auto labelled = [&](const char* row) { return Labeller(text, true).label(parse_row(row)); };
+  const char* const thought = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "<think>x</think>b"}, {"role": "user", "content": "b"}, {"role": "assistant", "content": ""}]})";
+  EXPECT_EQ(shown(text, parse_row(thought)),
+            "<|user|>a<|end|>\n<|assistant|>[b<|end|>]\n<|user|>b<|end|>\n<|assistant|>[<|end|>]\n<|begin|>");
+  EXPECT_TRUE(labelled(thought).shortened);
+  EXPECT_FALSE(labelled(chat).shortened);
+  // What is changed is refused, and so is what is written twice.
+  for (const char* const content : {"message.content | upper", "message.content + ' ' + message.content"})
+    EXPECT_THROW(ChatTemplate::recognise(chatml_loop(std::string(content)), special), InputError) << content;
+}
+
 TEST(Rows, AreRefusedByName) {
   const struct {
     const char* line;

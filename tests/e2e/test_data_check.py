@@ -18,7 +18,7 @@ def main():
         found = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--context", "40", "--json").json()
         expected = {"schema": "messages", "template": "chatml", "context": 40, "rows": 4, "samples": 2, "tokens": 30 + 30 + 52 + 9, "targets": 18,
                     "structural": 0, "longest": 52, "longest_line": 3, "windows": 2, "cut_rows": 1, "cut_tokens": 11, "empty_rows": 0,
-                    "masked_rows": 2, "duplicate_rows": 1, "bad_rows": 0, "first_bad": None}
+                    "masked_rows": 2, "shortened_rows": 0, "duplicate_rows": 1, "ends_texts": True, "bad_rows": 0, "first_bad": None}
         assert found == expected, {key: (found[key], expected[key]) for key in found if found[key] != expected[key]}
         told = run(folder, "data", "check", "chat.jsonl", "--model", "model", "--context", "64").out
         assert "masked       1 row with" in told and "duplicates   1 row with" in told and "cut off" not in told, told
@@ -38,6 +38,7 @@ def main():
         (endless / "tokenizer_config.json").write_text("{}")
         (folder / "two.jsonl").write_text('{"text": "the text"}\n' * 2)
         assert "no token that ends a text" in run(folder, "data", "check", "two.jsonl", "--model", endless).out
+        assert not run(folder, "data", "check", "two.jsonl", "--model", endless, "--json").json()["ends_texts"]
         told = run(folder, "train", "--model", endless, "--data", "two.jsonl", "--context", 8, "--iterations", 1, "--out", "endless")
         assert "no token that ends a text" in told.out + told.err, told
         for file, end in (("generation_config.json", {"eos_token_id": [258, 260]}), ("special_tokens_map.json", {"eos_token": {"content": "<|end|>"}})):

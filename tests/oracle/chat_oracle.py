@@ -60,7 +60,10 @@ ZEPHYR = ("{% for message in messages %}{{ '<|' + message['role'] + '|>\\n' + me
 FOLDED = ("{{ bos_token }}{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'] + '\\n\\n' %}{% set messages = messages[1:] %}"
           "{% else %}{% set system = '' %}{% endif %}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[INST] ' + (system if loop.first else '') + "
           "m['content'].strip() + ' [/INST]' }}{% else %}{{ ' ' + m['content'].strip() + eos_token }}{% endif %}{% endfor %}")
-TEMPLATES = {"zephyr": ZEPHYR, "folded": FOLDED, "qwen2-vl": QWEN2_VL, "hermes": HERMES, "lfm2": LFM2, "qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
+# One that leaves out thoughts, as that of DeepSeek's distilled models, and ends the conversation with a token, as that of Phi-3.
+THOUGHTLESS = ("{{ bos_token }}{% for m in messages %}{{ '<|im_start|>' + m['role'] + m['content'].split('</think>')[-1] + '<|im_end|>\\n' }}{% endfor %}"
+               "{{ '<|im_start|>assistant<think>\\n' if add_generation_prompt else eos_token }}")
+TEMPLATES = {"thoughtless": THOUGHTLESS, "zephyr": ZEPHYR, "folded": FOLDED, "qwen2-vl": QWEN2_VL, "hermes": HERMES, "lfm2": LFM2, "qwen3": QWEN3, "chatml": CHATML, "smollm2": SMOLLM2, "qwen2": QWEN2, "llama3": LLAMA3, "llama31": LLAMA31}
 CHATS = [
     [("user", "Hello"), ("assistant", "Hi there.")],
     [("system", "Be short."), ("user", "What is a line?"), ("assistant", "A mark."), ("user", "Where?"), ("assistant", "On the hull.")],
