@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/text_files.hpp"
 #include "platform/mapped_file.hpp"
 
 namespace plimsoll {
@@ -117,6 +118,7 @@ Dataset::Dataset(const std::string& path, const ModelText& text, const DatasetOp
     shown_begin_.push_back(0);
   }
   const MappedFile file(path);
+  refuse_other_kinds(path, file.bytes());
   const std::string_view whole(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   std::string_view rest = whole;
   Reader reader{*this, text, options};

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "base/units.hpp"
 #include "base/utf8.hpp"
+#include "data/text_files.hpp"
 
 namespace plimsoll {
 namespace {
@@ -63,6 +64,7 @@ SampleCorpus::SampleCorpus(const std::string& path, Tokenizer tokenizer, SampleO
 
 void SampleCorpus::open(Survey& survey, const ReadingProgress& reading) {
   const auto bytes = file_.bytes();
+  refuse_other_kinds(path_, bytes);
   uint64_t all_tokens = 0;
   size_t hashed = 0;
   const auto leave_behind = [&](size_t upto) {  // what has been read: hashed, and out of memory again

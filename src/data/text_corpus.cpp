@@ -114,6 +114,7 @@ size_t TextCorpus::left_out(std::span<const unsigned char> bytes, size_t at) con
 void TextCorpus::read_through(const std::string& name, Piece& piece, Survey& survey) const {
   const auto bytes = piece.file.bytes();
   const bool characters = tokenizer_.kind() == Tokenizer::Kind::characters;
+  if (characters) refuse_other_kinds(name, bytes);
   bool one_byte_each = true;
   size_t at = 0;
   for (size_t from = 0; from < bytes.size();) {

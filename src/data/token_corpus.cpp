@@ -48,6 +48,7 @@ void TokenCorpus::read(const std::string& path, TokenHash& hash, const std::func
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (text.empty()) return;
+  refuse_other_kinds(path, file.bytes());
   refuse_misnamed_rows(path, text);
   marks_ += text.starts_with("\xEF\xBB\xBF");
   std::vector<int32_t> part;

@@ -1,4 +1,6 @@
 """plimsoll data check: figures of rows counted by hand, as text and as JSON; what cannot be read is refused in one line."""
+import gzip
+
 from harness import Temporary, json, run
 from tiny_model import CHATML, make_model
 
@@ -46,6 +48,15 @@ def main():
             ids = run(folder, "tokenize", "--labels", "--model", endless, "two.jsonl", "--json").json()["rows"][0]
             assert ids[-1] == 258, (file, ids)
             (endless / file).unlink()
+        # Files of another kind are named, not called malformed.
+        for name, content, kind in (("a.jsonl.gz", gzip.compress(b'{"text": "a"}\n'), "a gzip file"), ("b.parquet", b"PAR1\x15\x04", "a Parquet file"),
+                                    ("c.jsonl", '{"text": "a"}\n'.encode("utf-16"), "UTF-16"), ("d.txt", "a text\n".encode("utf-16-be"), None)):
+            content = content if kind else b"\xfe\xff" + content
+            (folder / name).write_bytes(content)
+            for command in (["data", "check", name, "--model", "model"], ["train", "--tiny", "1", "--data", name, "--out", "no"],
+                            ["train", "--model", "model", "--data", name, "--iterations", "1", "--out", "no"]):
+                done = run(folder, *command, expect=2)
+                assert (kind or "UTF-16") in done.err and len(done.err.strip().splitlines()) == 1, done
         (folder / "texts.jsonl").write_text('{"text": "the text"}\n')
         few = run(folder, "data", "check", "texts.jsonl", "--model", "model", expect=2)
         assert "at least 2" in few.out, few  # as train refuses it
