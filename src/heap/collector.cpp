@@ -41,21 +41,20 @@ void hold(Profiled& process, const Profiled::Look& look) {
   process.held_time = look.time;
 }
 
-// Of the last looks at a process that has ended, the latest at which it still held what it had held before. A leak may
-// be a small part of all, and what is freed at the end is a leak most of the time: one percent tells.
+// Of the last looks at a process that has ended, the latest at which it was not being taken apart: it held no less than at
+// the look before, nor one percent less than ever before it held the most. A leak may be a small part of all, and what is freed
+// at the end is a leak most of the time. A spike that was over is not what it held.
 void settle(Profiled& process) {
-  uint64_t most = 0;
-  for (const Profiled::Look& look : process.looks) most = std::max(most, sum_of(look.live));
-  while (!process.looks.empty() && sum_of(process.looks.back().live) < most - most / 100)
-    process.looks.pop_back();
-  // Within that hundredth it may have begun to give back.
-  while (process.looks.size() > 1 && sum_of(process.looks.back().live) < sum_of(process.looks.end()[-2].live))
-    process.looks.pop_back();
+  std::vector<uint64_t> held;
+  for (const Profiled::Look& look : process.looks) held.push_back(sum_of(look.live));
+  const auto most = std::max_element(held.begin(), held.end());
+  const uint64_t least = held.empty() ? 0 : *std::min_element(held.begin(), most + 1);
+  const auto frees = [&] { return held.size() > 1 && held.back() < held.end()[-2]; };
+  while (!held.empty() && (held.back() < least - least / 100 || frees())) held.pop_back();
+  process.looks.resize(held.size());
   if (!process.looks.empty()) hold(process, process.looks.back());
   // Taking a large program apart may take longer than the last looks reach back.
-  if (process.working && process.most_since <= sum_of(process.working->live) &&
-      process.held_bytes() < sum_of(process.working->live))
-    hold(process, *process.working);
+  if (process.working && process.most_since <= sum_of(process.working->live)) hold(process, *process.working);
   process.working.reset();
   process.looks.clear();
 }

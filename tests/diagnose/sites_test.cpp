@@ -72,6 +72,26 @@ TEST(Sites, TheEndOfAProcessIsNotJudged) {
   EXPECT_EQ(report.sites[0].grown, 190 << 20);
 }
 
+// What a validation held and gave back is not what the program held at its end.
+TEST(Sites, ASpikeThatWasOverIsNotHeld) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
+  heap::Collector collector;
+  heap::IdleProcess idle;
+  for (int look = 1; look <= 20; ++look) {
+    heap::write_held(collector, idle.pid, look == 12 || look == 13 ? 90 : 50);
+    collector.look(look);
+  }
+  heap::write_held(collector, idle.pid, 30);
+  collector.look(21);
+  heap::write_held(collector, idle.pid, 31);  // taking apart allocates, too
+  idle.end();
+  collector.look(22);
+  const SiteReport report = judge_sites(collector, nullptr, {.until = 22});
+  ASSERT_EQ(report.sites.size(), 1u);
+  EXPECT_EQ(report.sites[0].bytes, uint64_t(50) << 20);
+  EXPECT_EQ(report.sites[0].held.back().time, 20);
+}
+
 // Workers that each hold ever more, free it and end: it is they that grow, not their number.
 TEST(Sites, WhatAProcessFreesAtItsEndDoesNotHideThatItGrew) {
   setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
