@@ -1,5 +1,6 @@
 """Runs on pictures, with nothing but the program: bits depend neither on loaders nor on caches, killed runs end with the same bytes, a damaged
 cache is mended, bad pictures are one line each, and memory does not move. The long form has 50 kills and 1,700 pictures."""
+import base64
 import random
 import sqlite3
 import struct
@@ -68,6 +69,22 @@ def check_settings(folder):
     lines = [json.dumps({"text": "what?", "image": name, "response": "it"}) for name in ("00001.png", "00002.png", "00001.png")]
     (folder / "same.jsonl").write_text("".join(line + "\n" for line in lines))
     assert run(folder, "data", "check", "same.jsonl", *ask, "--json").json()["duplicate_rows"] == 1
+
+    # A picture in the row itself is the same as by its name; an address is not fetched.
+    def rows_with(images):
+        (folder / "inside.jsonl").write_text("".join(json.dumps({"text": "what?", "image": image, "response": "it"}) + "\n" for image in images))
+        return "inside.jsonl"
+    names = ("00001.png", "00002.png")
+    bare = [base64.b64encode((folder / "pictures" / name).read_bytes()).decode() for name in names]
+    losses = [run(folder, "eval", "--data", rows_with(images), *ask, "--all", "--json").json()["val_loss"]
+              for images in (names, bare, [f"data:image/png;base64,{image}" for image in bare])]
+    assert losses[0] == losses[1] == losses[2], losses
+    for image, why in (("https://host/cat.png", "an address"), ("data:image/png,00", "not base64"), ("data:image/png;base64,@@@@", "damaged base64"),
+                       ("data:image/png;base64," + bare[0][:24], "the picture in the row")):
+        done = run(folder, "data", "check", rows_with([image, names[0]]), *ask, expect=2)
+        assert why in done.out and "line 1" in done.out, done
+        done = run(folder, "eval", "--data", "inside.jsonl", *ask, expect=2)
+        assert why in done.err and "line 1" in done.err and len(done.err.strip().splitlines()) == 1, done
 
 
 def check_line(folder):

@@ -14,6 +14,7 @@ LONG = ("small", "nano", "resume", "kills", "ranks", "rank_faults", "rank_machin
         "guard_stops", "bombs", "faults", "powerloss", "oom", "attach", "report_browser", "flat", "python", "cost", "specimens", "shapes")
 RECORD = Path(__file__).resolve().parent / "record_real.py"  # hours, so only when it is named
 PROFILE = Path(__file__).resolve().parent / "profile_score.py"  # needs PyTorch and most of an hour, likewise
+COMPILERS = Path(__file__).resolve().parent / "compilers.py"  # half an hour of compiling, likewise
 MACHINE = Path(__file__).resolve().parent / "virtual_machine.py"  # needs qemu, likewise
 
 
@@ -26,6 +27,8 @@ def command(name, program):
         return [sys.executable, RECORD, program, "--long"]
     if name == "profile-score":
         return [sys.executable, PROFILE, program, "--long"]
+    if name == "compilers":
+        return [sys.executable, COMPILERS, program]
     if name == "bombs-v2":
         return [sys.executable, MACHINE, program, "--long"]
     return [sys.executable, TESTS / f"test_{name}.py", program, "--long"]
