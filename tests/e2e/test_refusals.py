@@ -28,7 +28,7 @@ with Temporary() as place:
     (at / "short.txt").write_text("too short\n")
     (at / "long.txt").write_text("some words to learn from, again and again. " * 200)
     (at / "capitals.txt").write_text("CAPITALS ONLY. " * 200)
-    (at / "zero.txt").write_bytes(b"\xff\xfe\x00\x00" * 64)
+    (at / "zero.txt").write_bytes(b"\xff\xff\x00\x00" * 64)
     (at / "nothing").mkdir()
     (at / "file").write_text("not a folder")
     (at / "bad.toml").write_text("layers = [")
