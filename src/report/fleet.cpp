@@ -50,7 +50,7 @@ Member member_of(const std::string& path, double limit) {
     if (data.judgement) {
       member.judged = true;
       member.verdict = data.judgement->verdict;
-      member.floor = member.verdict.floor_end;
+      if (member.verdict.floor_end > 0) member.floor = member.verdict.floor_end;
     }
   } catch (const Error& error) {
     member.unread = shown(error.what());
@@ -142,12 +142,11 @@ Fleet read_fleet(std::span<const std::string> paths, double limit) {
     if (!member.unread.empty()) ++fleet.unread;
     if (!member.judged) continue;
     ++fleet.judged;
-    floors.push_back(member.floor);
+    if (std::isfinite(member.floor)) floors.push_back(member.floor);
     if (member.verdict.kind == verdict::Kind::leak) ++fleet.leaks;
   }
   fleet.median_floor = median_of(floors);
-  if (fleet.median_floor > 0)
-    fleet.skew = *std::max_element(floors.begin(), floors.end()) / fleet.median_floor - 1;
+  if (!floors.empty()) fleet.skew = *std::max_element(floors.begin(), floors.end()) / fleet.median_floor - 1;
   if (!fleet.members.empty()) fleet.worst = size_t(worst_first(fleet).front() - fleet.members.data());
   fleet.sentence = sentence_for(fleet);
   return fleet;

@@ -109,6 +109,15 @@ TEST_F(FleetTest, TheMedianOfTwoIsBetweenThem) {
   EXPECT_NEAR(fleet.skew, 25. / 425, 0.005);
 }
 
+TEST_F(FleetTest, FloorsThatAreNotKnownAreNotCompared) {
+  const std::string one = (folder_ / "one.db").string();
+  RunRecord::create(one, {.kind = RunKind::watch, .machine = "test"})
+      .memory({.time = 0, .rss = 100'000'000, .pss = 100'000'000});
+  const Fleet fleet = read_fleet(std::vector{one, one});
+  EXPECT_EQ(fleet.sentence.find("Floor"), std::string::npos) << fleet.sentence;
+  EXPECT_NEAR(read_fleet(std::vector{one, rank_file(0, 0)}).median_floor, 400e6, 1e6);
+}
+
 TEST_F(FleetTest, TheRunsOfAFolderAreFound) {
   rank_file(3, 0);
   std::filesystem::create_directories(folder_ / "mine");
