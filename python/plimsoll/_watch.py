@@ -238,7 +238,7 @@ def _with_rank(out: Optional[str]) -> Optional[str]:
     if out is None or number is None:
         return out
     stem, ending = os.path.splitext(out)
-    return f"{stem}.rank{number}{ending}"
+    return f"{stem}-rank{number}{ending}"
 
 
 def _end() -> Optional[Verdict]:

@@ -54,8 +54,9 @@ Launch read_launch(const Environment& environment) {
 std::string file_of_rank(const std::string& file, const Launch& launch) {
   if (!launch.parallel() || file.empty()) return file;
   const std::filesystem::path path(file);
-  return (path.parent_path() / path.stem()).string() + "-rank" + std::to_string(launch.rank) +
-         path.extension().string();
+  const std::string ending = "-rank" + std::to_string(launch.rank);
+  if (path.stem().string().ends_with(ending)) return file;
+  return (path.parent_path() / path.stem()).string() + ending + path.extension().string();
 }
 
 std::vector<std::pair<std::string, std::string>> labels(const Launch& launch) {

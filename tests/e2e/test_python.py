@@ -54,6 +54,16 @@ def check_sites(program, environment):
     assert (done.returncode, done.stdout) == (3, "ran\n"), (done.returncode, done.stdout, done.stderr)
 
 
+def check_rank(environment):
+    """The record of a rank has the name that `plimsoll report run-rank*.db` finds."""
+    with tempfile.TemporaryDirectory(prefix="plimsoll-rank-") as folder:
+        for size in ({"WORLD_SIZE": "2"}, {}):
+            script = "import time, plimsoll\nassert plimsoll.watch(out='run.db', interval='50ms', report=False)\ntime.sleep(0.3)"
+            subprocess.run([sys.executable, "-c", script], env={**environment, "RANK": "1", **size}, cwd=folder, check=True, timeout=120)
+            assert [name for name in os.listdir(folder) if name.endswith(".db")] == ["run-rank1.db"], os.listdir(folder)
+            os.remove(os.path.join(folder, "run-rank1.db"))
+
+
 def check_census(program, environment):
     child = subprocess.Popen([sys.executable, "-c", ASKED], env=environment, stdout=subprocess.PIPE)
     try:
@@ -79,6 +89,7 @@ def main():
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     check_census(program, environment)
+    check_rank(environment)
     if os.path.exists(os.path.join(os.path.dirname(program), "libplimsoll_heap.so")) and not SANITIZED:
         check_sites(program, environment)
     python = python_with("pytest")

@@ -47,6 +47,7 @@ TEST(Launch, EveryRankHasAFileOfItsOwn) {
   const Launch alone = with({}), fourth = with({{"RANK", "3"}, {"WORLD_SIZE", "8"}});
   EXPECT_EQ(file_of_rank("job/run.db", alone), "job/run.db");
   EXPECT_EQ(file_of_rank("job/run.db", fourth), "job/run-rank3.db");
+  EXPECT_EQ(file_of_rank("job/run-rank3.db", fourth), "job/run-rank3.db");
   EXPECT_EQ(file_of_rank("", fourth), "");
   EXPECT_TRUE(labels(alone).empty());
   EXPECT_EQ(labels(fourth).front(), (std::pair<std::string, std::string>("rank", "3")));
