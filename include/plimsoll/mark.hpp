@@ -13,7 +13,7 @@ namespace plimsoll {
 
 // False where nobody watches or the mark could not be delivered.
 bool mark_step(int64_t step);
-// At most 100 bytes of the name are sent.
+// At most 64 bytes of the name are sent.
 bool mark_phase(std::string_view name);
 
 }  // namespace plimsoll

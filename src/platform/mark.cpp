@@ -42,7 +42,7 @@ bool mark_step(int64_t step) {
 bool mark_phase(std::string_view name) {
   if (watcher() < 0) return false;
   char text[112];
-  const int shown = int(name.size() < 100 ? name.size() : 100);
+  const int shown = int(name.size() < 64 ? name.size() : 64);
   return tell(text, size_t(std::snprintf(text, sizeof text, "phase %.*s", shown, name.data())));
 }
 
