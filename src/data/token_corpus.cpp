@@ -6,24 +6,42 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "base/utf8.hpp"
 #include "data/model_text.hpp"
 #include "data/rows.hpp"
 #include "data/text_files.hpp"
 #include "platform/mapped_file.hpp"
+#include "tokens/characters.hpp"
 
 namespace plimsoll {
 namespace {
 
-bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_graphic(char c) { return c > ' ' && c < 0x7F; }
+tokens::Class class_after(std::string_view text) {
+  const auto [value, bytes] =
+      first_code_point({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+  return bytes ? tokens::Classes()(value) : tokens::Class::other;
+}
+
+tokens::Class class_before(std::string_view text) {
+  size_t begin = text.size() - 1;
+  while (begin > 0 && text.size() - begin < 4 && (text[begin] & 0xC0) == 0x80) --begin;
+  return class_after(text.substr(begin));
+}
 
 }  // namespace
 
+// No pattern has a letter and what follows it, if that is a space, in one piece; nor a newline and the letter after it,
+// but some take it along with a space before it.
 size_t next_cut(std::string_view text, size_t from) {
-  for (size_t newline = text.find('\n', from); newline != text.npos; newline = text.find('\n', newline + 1))
-    if (newline > 0 && newline + 1 < text.size() && is_graphic(text[newline - 1]) &&
-        is_ascii_letter(text[newline + 1]))
-      return newline + 1;
+  using tokens::Class;
+  for (size_t at = text.find_first_of(" \n", std::max<size_t>(1, from)); at != text.npos;
+       at = text.find_first_of(" \n", at + 1)) {
+    const Class before = class_before(text.substr(0, at));
+    if (text[at] == ' ' && before == Class::letter) return at;
+    if (text[at] == '\n' && before != Class::space && at + 1 < text.size() &&
+        class_after(text.substr(at + 1)) == Class::letter)
+      return at + 1;
+  }
   return text.size();
 }
 

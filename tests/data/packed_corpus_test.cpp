@@ -1,6 +1,7 @@
 #include "data/packed_corpus.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "data/batches.hpp"
 #include "data/model_text.hpp"
 #include "data/token_corpus.hpp"
+#include "tokens/scanner.hpp"
 #include "tokens/small_tokenizer.hpp"
 
 namespace plimsoll {
@@ -165,9 +167,34 @@ TEST_F(PackedCorpusTest, SaysWhatIsLearnedOfOtherSystemsText) {
 TEST(NextCut, LeavesTheTokensAsTheyAre) {
   EXPECT_EQ(next_cut("ab\ncd", 0), 3u);
   EXPECT_EQ(next_cut("ab\n\ncd\nef", 0), 7u);  // two newlines may be one token
-  EXPECT_EQ(next_cut("ab \ncd", 0), 6u);       // so may a space and a newline
-  EXPECT_EQ(next_cut("ab\n cd", 0), 6u);
+  EXPECT_EQ(next_cut("a. \ncd", 0), 6u);       // so may a space and a newline
+  EXPECT_EQ(next_cut("a.\n cd", 0), 6u);
+  EXPECT_EQ(next_cut("ab cd", 0), 2u);
+  EXPECT_EQ(next_cut("\u0430\u0431\r\n\u0430\u0431 ", 0), 10u);  // CRLF offers no cut, but the space does
+  EXPECT_EQ(next_cut("\u4E2D\u3002\n\u6587", 0), 7u);
   EXPECT_EQ(next_cut("ab\ncd\nef", 3), 6u);
+}
+
+// Whatever the text: the pieces of both sides are those of the whole.
+TEST(NextCut, IsBetweenPiecesOfEveryPattern) {
+  const auto ends = [](tokens::Scanner scan, std::string_view text) {
+    std::vector<size_t> found;
+    for (size_t at = 0; at < text.size();) found.push_back(at += scan(text.substr(at)));
+    return found;
+  };
+  for (const tokens::Scanner scan : {tokens::scan_gpt2, tokens::scan_llama3, tokens::scan_qwen2})
+    EXPECT_TRUE(rc::check([&] {
+      std::string text;
+      for (const char* piece : *rc::gen::container<std::vector<const char*>>(
+               rc::gen::element<const char*>("a", "s", "'", "\u0431", "\u6587", "\u3002", "\u0301", "7",
+                                             "\u0667", ".", " ", "  ", "\n", "\r\n", "\r", "\t", "\u00A0")))
+        text += piece;
+      RC_PRE(!text.empty());
+      const size_t cut = next_cut(text, *rc::gen::inRange<size_t>(0, text.size()));
+      std::vector<size_t> both = ends(scan, std::string_view(text).substr(0, cut));
+      for (const size_t end : ends(scan, std::string_view(text).substr(cut))) both.push_back(cut + end);
+      RC_ASSERT(both == ends(scan, text));
+    }));
 }
 
 TEST_F(PackedCorpusTest, SavesAModelsTokenizerAsItsChecksum) {
