@@ -203,14 +203,7 @@ Value call_text_method(const std::string& text, const Method& method, const Argu
   if (name == "title") return made(title(text));
   if (name == "capitalize") return made(capitalize(text));
   // splitlines
-  std::vector<std::string_view> lines;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = rest.find_first_of("\n\r");
-    lines.push_back(rest.substr(0, end));
-    if (end == rest.npos) break;
-    rest.remove_prefix(end + (rest.substr(end).starts_with("\r\n") ? 2 : 1));
-  }
-  return list_of_texts(lines, budget);
+  return list_of_texts(split_lines(text), budget);
 }
 
 Value call_dict_method(const Dict& dict, const Method& method, const Arguments& arguments, Budget& budget) {

@@ -174,6 +174,26 @@ size_t count_characters(std::string_view text) {
   return count;
 }
 
+std::vector<std::string_view> split_lines(std::string_view text) {
+  constexpr std::string_view ends[] = {"\r\n", "\n",   "\r",       "\v",           "\f",          "\x1c",
+                                       "\x1d", "\x1e", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+  std::vector<std::string_view> lines;
+  for (size_t at = 0; at < text.size();) {
+    at = std::min(text.find_first_of("\n\r\v\f\x1c\x1d\x1e\xc2\xe2", at), text.size());
+    const auto end = std::find_if(std::begin(ends), std::end(ends),
+                                  [&](std::string_view e) { return text.substr(at).starts_with(e); });
+    if (at < text.size() && end == std::end(ends)) {
+      ++at;
+      continue;
+    }
+    lines.push_back(text.substr(0, at));
+    text.remove_prefix(at < text.size() ? at + end->size() : at);
+    at = 0;
+  }
+  if (!text.empty()) lines.push_back(text);
+  return lines;
+}
+
 bool is_space(std::string_view character) {
   if (character.size() == 1)
     return std::string_view(" \t\n\v\f\r\x1c\x1d\x1e\x1f").find(character) != character.npos;

@@ -162,12 +162,13 @@ Value indent(const Value& value, const Arguments& arguments, Budget& budget) {
   if (!as_text(value)) fail_input("the chat template indents {}", kind_of(value));
   const std::string& text = *as_text(value);
   std::string out = first ? space : "";
-  for (size_t begin = 0; begin <= text.size() && out.size() <= Budget::most_bytes;) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    if (begin > 0) out += '\n';
-    if (begin > 0 && (blank || end > begin)) out += space;
-    out += text.substr(begin, end - begin);
-    begin = end + 1;
+  bool begun = false;
+  for (const std::string_view line : split_lines(text + "\n")) {  // as Jinja does it: a last newline stays
+    if (out.size() > Budget::most_bytes) break;
+    if (begun) out += '\n';
+    if (begun && (blank || !line.empty())) out += space;
+    out += line;
+    begun = true;
   }
   return make_text(std::move(out), budget);
 }
@@ -312,6 +313,7 @@ Value apply_filter(const std::string& name, const Value& value, const Arguments&
   if (name == "trim") {
     const auto given = arguments.bind(name, {"chars"});
     const std::string text = to_text(value, budget);
+    budget.spend_bytes(text.size());
     std::optional<std::string> chars;
     if (given[0] && !is_none(*given[0])) chars = to_text(*given[0], budget);
     if (chars) budget.spend_search(text.size(), chars->size() * 16);
@@ -331,6 +333,7 @@ Value apply_filter(const std::string& name, const Value& value, const Arguments&
   if (name == "int") {
     const auto given = arguments.bind(name, {"default"});
     if (is_undefined(value)) fail_input("the chat template makes an integer of {}", kind_of(value));
+    if (const std::string* text = as_text(value)) budget.spend_bytes(text->size());
     return parse_integer(value, given[0].value_or(int64_t(0)));
   }
   if (name == "replace") {

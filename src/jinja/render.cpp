@@ -359,8 +359,15 @@ class Rendering {
     const List* list = as_list(value);
     if (!as_text(value) && !(list && list->shape <= Shape::range))
       fail_input("the chat template slices {}", kind_of(value));
-    const std::vector<Value> items = list ? iterate(value, budget_) : text_items(*as_text(value));
-    const auto length = int64_t(items.size());
+    std::vector<Value> items;
+    std::vector<std::string_view> letters;
+    if (list) {
+      items = iterate(value, budget_);
+    } else {
+      budget_.spend_bytes(as_text(value)->size());
+      letters = characters(*as_text(value));
+    }
+    const auto length = int64_t(list ? items.size() : letters.size());
     const int64_t step = std::clamp<int64_t>(given[2].value_or(1), -length - 1, length + 1);
     if (step == 0) fail_input("the chat template slices by steps of zero");
     const auto bounded = [&](std::optional<int64_t> at, int64_t fallback) {
@@ -371,19 +378,13 @@ class Rendering {
     const int64_t begin = bounded(given[0], step > 0 ? 0 : length - 1);
     const int64_t end = bounded(given[1], step > 0 ? length : -1);
     std::vector<Value> kept;
-    for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) kept.push_back(items[size_t(i)]);
-    if (list) return make_list(std::move(kept), list->shape);
     std::string out;
-    for (const Value& character : kept) out += *as_text(character);
-    return make_text(std::move(out), budget_);
-  }
-
-  std::vector<Value> text_items(const std::string& text) {
-    budget_.spend_bytes(text.size());
-    std::vector<Value> items;
-    for (const std::string_view character : characters(text))
-      items.push_back(std::make_shared<const std::string>(character));
-    return items;
+    for (int64_t i = begin; step > 0 ? i < end : i > end; i += step)
+      if (list)
+        kept.push_back(items[size_t(i)]);
+      else
+        out += letters[size_t(i)];
+    return list ? make_list(std::move(kept), list->shape) : make_text(std::move(out), budget_);
   }
 
   Arguments arguments_of(const Expression& expression) {

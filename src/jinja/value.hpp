@@ -125,6 +125,8 @@ std::string to_json(const Value& value, const JsonStyle& style, Budget& budget);
 // The characters of UTF-8 text; a byte that is none stands for itself.
 std::vector<std::string_view> characters(std::string_view text);
 size_t count_characters(std::string_view text);
+// Python's splitlines.
+std::vector<std::string_view> split_lines(std::string_view text);
 // Python's strip: white space, or any of `chars`.
 std::string_view strip(std::string_view text, bool left, bool right,
                        std::optional<std::string_view> chars = std::nullopt);

@@ -181,7 +181,18 @@ TEST(Jinja, MessagesAreOneLine) {
     }
 }
 
+TEST(Jinja, SplitsLinesAsPython) {
+  EXPECT_EQ(render("{{ 'a\\x0bb\\r\\nc\\u2028d\\u20ace\\n'.splitlines() | join('|') }}"), "a|b|c|d\u20ACe");
+  EXPECT_EQ(render("{{ '\\n\\na'.splitlines() | length }}{{ ''.splitlines() | length }}"), "30");
+  EXPECT_EQ(render("{{ 'a\\r\\nb\\n\\nc' | indent(2) }}"), "a\n  b\n\n  c");
+  EXPECT_EQ(render("{{ 'a\\n' | indent(2, true, true) }}|"), "  a\n  |");
+}
+
 TEST(Jinja, HostileTemplatesEnd) {
+  for (const char* const work : {"s | trim", "s | int", "s[1:2]"})
+    EXPECT_EQ(refusal("{% set s = ' ' * 4194304 %}{% for i in range(100000) %}{% set x = " +
+                      std::string(work) + " %}{% endfor %}"),
+              "the chat template takes too long: more than 1000000 steps");
   EXPECT_EQ(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
             "the chat template calls itself too deep");
   EXPECT_EQ(refusal("{{ range(1000000000) }}"), "the chat template uses a range of more than 100000");
