@@ -111,7 +111,9 @@ class Lines {
  public:
   Lines(const SiteOptions& options, const heap::Collector& collector) : options_(options) {
     for (const auto& process : collector.processes())
-      if (!root_ || process->first_seen < root_->first_seen) root_ = process.get();
+      if (!root_ ||
+          std::pair(process->first_seen, process->number) < std::pair(root_->first_seen, root_->number))
+        root_ = process.get();
   }
 
   void add(const heap::Profiled& process, heap::Symbols* symbols, SiteReport& report) {

@@ -75,12 +75,15 @@ uint64_t Profiling::live_in(int pid) const {
   return live;
 }
 
+constexpr double longest_gap = 5;  // seconds without a reading, because processes keep ending
+
 // smaps costs the kernel a walk over the page tables: at most two percent of a processor are spent on it.
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
   const double begin = platform::processor_seconds();
   const std::string folder = std::filesystem::path(collector_.folder()).filename().string();
   heap::MemoryClasses all, mapped;
   uint64_t live = 0, untouched = 0, unprofiled = 0;
+  std::vector<int> read;
   for (const observe::Process& process : snapshot.processes) {
     if (process.zombie()) continue;
     heap::SmapsClassifier classifier;
@@ -90,6 +93,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
           sampled = sampled || line.find(folder) != line.npos;
         }) != proc::Read::ok)
       continue;
+    read.push_back(process.id.pid);
     heap::MemoryClasses classes = classifier.classes();
     const uint64_t own = sampled ? std::min(classes.anonymous, heap::library_bytes) : 0;
     classes.anonymous -= own, classes.other += own;
@@ -105,6 +109,12 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   }
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::processor_seconds() - begin));
   if (all.sum() == 0) return;
+  // What a process shared when it was read is another's alone if it has ended since, and would count twice.
+  const bool torn = std::any_of(read.begin(), read.end(), [&](int pid) {
+    const auto stat = files_.stat(pid);
+    return !stat || stat->exiting || stat->state == 'Z';
+  });
+  if (torn && memory_ && snapshot.time - readings_.back().first < longest_gap) return;
   if (attachment_) attachment_->memory(mapped);
   diagnose::HeldMemory now = diagnose::held_memory(all, live);
   now.untouched = untouched, now.unprofiled = unprofiled;
