@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/mask.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "diagnose/recorded_run.hpp"
@@ -86,7 +87,7 @@ void judge_file(const Arguments& arguments, double limit) {
   std::FILE* human = arguments.json ? stderr : stdout;
   for (size_t i = 0; i < judged.size(); ++i) {
     if (!arguments.all && i != head) continue;
-    std::string name = series.size() > 1 ? series[i].name + ": " : "";
+    std::string name = series.size() > 1 ? escape(series[i].name) + ": " : "";
     fmt::print(human, "{}{}\n", name, judged[i].verdict.sentence);
     if (arguments.online) fmt::print(human, "{}{}\n", name, online_line(judged[i].first_leak));
   }

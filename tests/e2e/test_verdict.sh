@@ -57,6 +57,11 @@ awk -F, 'BEGIN { print "pid,time,rss,name" } NR > 1 { print "7," $1 "," 1e9 ",st
 [ $? = 10 ] || fail "a leak in one of two processes must exit with 10"
 has "$work/out" "^leaky: Leak: "
 
+# Names are somebody else's text.
+awk -F, 'BEGIN { print "pid,time,rss,name" } NR > 1 { print "7," $1 "," 1e9 ",still\n8," $1 "," $2 ",\033[2Jleaky" }' "$work/leak.csv" > "$work/hostile.csv"
+"$plimsoll" verdict "$work/hostile.csv" > "$work/out"
+has "$work/out" '^\\x1b\[2Jleaky: Leak: '
+
 "$plimsoll" verdict "$work/leak.csv" > /dev/full 2> "$work/err"
 [ $? = 1 ] || fail "output that is lost must exit with 1"
 has "$work/err" "^plimsoll: cannot write to standard output: No space left on device$"
