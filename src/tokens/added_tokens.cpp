@@ -68,6 +68,7 @@ void AddedTokens::split(std::string_view text, std::vector<Stretch>& out) const 
     if (token->single_word && !stands_alone(text, begin, end)) continue;
     // What the token before has taken along stays with it.
     if (token->left_strip) begin = std::max(done, without_spaces_before(text, begin));
+    if (begin >= end) continue;
     if (token->right_strip) end = without_spaces_after(text, end);
     if (done < begin) out.push_back({-1, text.substr(done, begin - done)});
     out.push_back({token->id, {}});

@@ -59,6 +59,9 @@ TEST(Tokenizer, FindsSpecialTokensFirst) {
   EXPECT_EQ(tokenizer.encode("a<|end|>b"), (Ids{'a', 262, 'b'}));  // the longest
   EXPECT_EQ(tokenizer.encode("<|end \n b"), (Ids{263, 'b'}));
   EXPECT_EQ(tokenizer.encode("the he"), (Ids{257, ' ', 261}));
+  file["added_tokens"].push_back({{"id", 264}, {"content", "\n"}, {"special", true}, {"lstrip", true}});
+  EXPECT_EQ(made(file).encode("<|end\na\n"),
+            (Ids{263, 'a', 264}));  // the first newline belongs to the token before it
   EXPECT_EQ(tokenizer.find_added("<|end|>"), 262);
   EXPECT_EQ(tokenizer.find_added("absent"), std::nullopt);
   EXPECT_TRUE(tokenizer.is_special(263) && !tokenizer.is_special(261));
