@@ -90,7 +90,12 @@ uint32_t Pictures::add(const std::string& reference, TileGrid& grid) {
     grid = found->second.second;
     return found->second.first;
   }
-  std::optional<std::vector<uint8_t>> inside = from_base64(reference);
+  // Names made of a checksum look like base64.
+  std::error_code ignored;
+  const bool named = reference.size() <= longest_name &&
+                     std::filesystem::is_regular_file(options_.folder / reference, ignored);
+  std::optional<std::vector<uint8_t>> inside;
+  if (!named) inside = from_base64(reference);
   const std::string path = inside ? "" : (options_.folder / reference).string();
   if (path.size() > longest_name) fail_input("a picture's name has more than {} characters", longest_name);
   const std::string shown = inside ? "the picture in the row" : path;

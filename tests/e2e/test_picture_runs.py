@@ -79,6 +79,12 @@ def check_settings(folder):
     losses = [run(folder, "eval", "--data", rows_with(images), *ask, "--all", "--json").json()["val_loss"]
               for images in (names, bare, [f"data:image/png;base64,{image}" for image in bare])]
     assert losses[0] == losses[1] == losses[2], losses
+    hashed = [digit * 64 for digit in "ab"]  # a name that could be base64
+    for name, other in zip(names, hashed):
+        shutil.copy(folder / "pictures" / name, folder / "pictures" / other)
+    assert run(folder, "eval", "--data", rows_with(hashed), *ask, "--all", "--json").json()["val_loss"] == losses[0]
+    for other in hashed:
+        (folder / "pictures" / other).unlink()
     for image, why in (("https://host/cat.png", "an address"), ("data:image/png,00", "not base64"), ("data:image/png;base64,@@@@", "damaged base64"),
                        ("data:image/png;base64," + bare[0][:24], "the picture in the row")):
         done = run(folder, "data", "check", rows_with([image, names[0]]), *ask, expect=2)
