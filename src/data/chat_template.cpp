@@ -41,7 +41,7 @@ std::string_view common_start(std::string_view a, std::string_view b) {
 constexpr size_t most_written = 256 << 20;
 
 // Conversations in which templates differ: with and without a system message, late, empty; blanks around what is said;
-// thoughts; one role twice; more and longer messages.
+// thoughts; one role twice; more and longer messages; a tool's answer as the user's.
 const std::vector<std::vector<Message>>& probes() {
   const auto system = [](std::string text) { return Message{"system", std::move(text)}; };
   const auto user = [](std::string text) { return Message{"user", std::move(text)}; };
@@ -56,7 +56,9 @@ const std::vector<std::vector<Message>>& probes() {
       {user("a question that is longer than templates may cut: " + std::string(80, 'q')),
        assistant("and an answer of the same kind: " + std::string(80, 'a'))},
       {user("b"), user("c"), assistant("d"), assistant("e")},
-      {user("b"), system("late"), assistant("c"), user("d")}};
+      {user("b"), system("late"), assistant("c"), user("d")},
+      {user("b"), assistant("<think>\nhm\n</think>\n\nc"), user("<tool_response>\nd\n</tool_response>"),
+       assistant("<think>so</think>e")}};
   return all;
 }
 
@@ -70,6 +72,8 @@ std::string run(const JinjaTemplate& jinja, std::span<const Message> messages, c
     all.push_back({{"role", message.role}, {"content", std::move(content)}});
   }
   nlohmann::ordered_json context = {{"messages", std::move(all)}, {"add_generation_prompt", prompts}};
+  context["tools"] = context["documents"] = nullptr;  // as transformers has them where there are none
+  for (const auto& [name, token] : special.others) context[name] = token;
   if (!special.begin.empty()) context["bos_token"] = special.begin;
   if (!special.end.empty()) context["eos_token"] = special.end;
   return jinja.render(context);
@@ -273,7 +277,9 @@ std::string ChatTemplate::with_thoughts(const std::vector<Message>& messages, si
   }
   size_t last_question = messages.size() - 1;  // the template's default where there is none
   for (size_t m = messages.size(); m-- > 0;)
-    if (messages[m].role == "user") {
+    if (const std::string& asked = messages[m].content;
+        messages[m].role == "user" &&
+        !(asked.starts_with("<tool_response>") && asked.ends_with("</tool_response>"))) {
       last_question = m;
       break;
     }
@@ -299,7 +305,12 @@ std::vector<RenderedMessage> ChatTemplate::render(const std::vector<Message>& me
   } else if (omits_empty_system_ && has_system && messages[0].content.empty()) {
     next = 1;
   }
-  for (; next < messages.size(); ++next) rendered.push_back(wrap(messages[next].role, content(next)));
+  for (; next < messages.size(); ++next) {
+    rendered.push_back(wrap(messages[next].role, content(next)));
+    rendered.back().shortened =
+        thinks_ && without_blanks(rendered.back().said).find(without_blanks(messages[next].content)) ==
+                       std::string::npos;
+  }
   if (format_ == ChatFormat::smolvlm && !rendered.empty()) rendered[0].before.insert(0, "<|im_start|>");
   return rendered;
 }

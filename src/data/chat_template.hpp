@@ -28,6 +28,7 @@ struct RenderedMessage {
   std::string before, said, after;
   bool learned = false;    // it is the assistant's
   bool ends_text = false;  // the token that ends a text follows what is said
+  bool shortened = false;  // a part of the message is left out
 };
 
 // A conversation as one text, and where in it the assistant's answers are.
@@ -40,6 +41,7 @@ struct WrittenChat {
 // The tokens that begin and end a text, as they are written; empty where the model has none.
 struct SpecialTexts {
   std::string begin, end;
+  std::vector<std::pair<std::string, std::string>> others = {};  // such as pad_token
 };
 
 class ChatTemplate {

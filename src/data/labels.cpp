@@ -61,6 +61,7 @@ void Labeller::label_chat(const std::vector<Message>& messages, LabelledTokens& 
   for (const RenderedMessage& message : text_.chat.render(messages)) {
     append(out, message.before, message.said, message.learned);
     if (message.ends_text) append_end(out);
+    out.shortened |= message.shortened;
     append(out, message.after, "", false);
   }
 }
@@ -74,8 +75,8 @@ LabelledTokens Labeller::label(const Row& row) const {
       if (out.tokens.empty() || text_.end != out.tokens.back()) append_end(out);
       break;
     case Schema::completion: {
-      const std::vector<int32_t> start = text_.tokenizer.encode("", true);
-      out.tokens = start;
+      const std::span<const int32_t> start = text_.tokenizer.before_text();
+      out.tokens.assign(start.begin(), start.end());
       out.learned.assign(start.size(), false);
       append(out, row.text, row.completion, true);
       append_end(out);

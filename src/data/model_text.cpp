@@ -46,10 +46,15 @@ std::optional<std::string> find_template(const fs::path& folder, const json& con
 }
 
 // A special token is written as a text or as an object.
-std::optional<int32_t> find_token(const json& config, const char* key, const tokens::Tokenizer& tokenizer) {
+std::optional<std::string> token_text(const json& config, const char* key) {
   const json token = config.value(key, json());
   const json content = token.is_object() ? token.value("content", json()) : token;
-  return content.is_string() ? tokenizer.find_added(content.get_ref<const std::string&>()) : std::nullopt;
+  return content.is_string() ? std::optional(content.get<std::string>()) : std::nullopt;
+}
+
+std::optional<int32_t> find_token(const json& config, const char* key, const tokens::Tokenizer& tokenizer) {
+  const auto text = token_text(config, key);
+  return text ? tokenizer.find_added(*text) : std::nullopt;
 }
 
 // config.json gives the ids themselves; of several the first.
@@ -88,8 +93,14 @@ ModelText load_model_text(const fs::path& model, std::string_view chat) {
   if (!begin) begin = find_token(map, "bos_token", tokenizer);
   if (!end) end = find_token(map, "eos_token", tokenizer);
   // Templates know the tokenizer's own tokens only.
-  const SpecialTexts special{begin ? std::string(tokenizer.bytes(*begin)) : "",
-                             end ? std::string(tokenizer.bytes(*end)) : ""};
+  SpecialTexts special{begin ? std::string(tokenizer.bytes(*begin)) : "",
+                       end ? std::string(tokenizer.bytes(*end)) : ""};
+  for (const char* key : {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
+    for (const json& file : {config, map})
+      if (const auto text = token_text(file, key)) {
+        special.others.emplace_back(key, *text);
+        break;
+      }
   for (const json& numbers : {sizes, generation}) {
     if (!begin) begin = find_id(numbers, "bos_token_id", tokenizer);
     if (!end) end = find_id(numbers, "eos_token_id", tokenizer);

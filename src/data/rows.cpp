@@ -50,6 +50,10 @@ Message parse_message(const json& message, std::vector<std::string>& pictures) {
   if (!message.is_object()) fail_input("a message is not an object with `role` and `content`");
   if (message.contains("tool_calls") && !message["tool_calls"].is_null())
     fail_input("a message has `tool_calls`, which are not supported");
+  for (const char* key : {"reasoning_content", "reasoning", "thinking"})
+    if (const json thoughts = message.value(key, json()); !thoughts.is_null() && thoughts != "")
+      fail_input("a message has `{}`, which is not supported; write it into `content`, as <think>...</think>",
+                 key);
   Message parsed{text_of(message, "role"), content_of(message, pictures)};
   if (parsed.role != "system" && parsed.role != "user" && parsed.role != "assistant")
     fail_input("a message has a role other than system, user and assistant");

@@ -35,6 +35,8 @@ class Tokenizer {
   // For text that arrives token by token.
   void append(std::string& text, int32_t token) const;
 
+  // What the file's template puts before a text.
+  std::span<const int32_t> before_text() const { return before_; }
   // One more than the largest id.
   int vocabulary() const { return int(bytes_.size()); }
   // The added token that is written so, such as "<|im_end|>".

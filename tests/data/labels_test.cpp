@@ -183,6 +183,33 @@ TEST(Labels, FollowATemplateThatRewritesAnswers) {
     EXPECT_THROW(ChatTemplate::recognise(chatml_loop(std::string(content)), special), InputError) << content;
 }
 
+// As transformers calls it: without tools and documents these are None, not undefined.
+TEST(ChatTemplate, KnowsWhatTransformersGivesIt) {
+  const std::string asks =
+      "{% if tools is not none or documents is not none %}[TOOLS]{% endif %}{{ pad_token }}" + chatml_loop();
+  const ChatTemplate chat = ChatTemplate::recognise(asks, {"", "", {{"pad_token", ""}}});
+  EXPECT_EQ(chat.format(), ChatFormat::chatml);
+  EXPECT_EQ(ChatTemplate::recognise(asks, {"", "", {{"pad_token", "<pad>"}}}).write({{"user", "x"}}).text,
+            "<pad><|im_start|>user\nx<|im_end|>\n");
+}
+
+TEST(Labels, BeginACompletionWithWhatStandsBeforeATextAlone) {
+  json file = tokens::small_tokenizer();
+  file["added_tokens"].push_back({{"id", 263}, {"content", "<s>"}, {"special", true}});
+  const json start = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+             end = {{"SpecialToken", {{"id", "<|end|>"}, {"type_id", 0}}}},
+             text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  file["post_processor"] = {{"type", "TemplateProcessing"},
+                            {"single", {start, text, end}},
+                            {"pair", json::array()},
+                            {"special_tokens",
+                             {{"<s>", {{"id", "<s>"}, {"ids", {263}}, {"tokens", {"<s>"}}}},
+                              {"<|end|>", {{"id", "<|end|>"}, {"ids", {262}}, {"tokens", {"<|end|>"}}}}}}};
+  const ModelText model{tokens::Tokenizer::from_json(file.dump()), ChatTemplate(), 263, 262};
+  EXPECT_EQ(shown(model, parse_row(R"({"prompt": "a", "completion": "b"})")), "<s>a[b<|end|>]");
+  EXPECT_EQ(shown(model, parse_row(R"({"text": "a"})")), "[<s>a<|end|>]");
+}
+
 TEST(Rows, AreRefusedByName) {
   const struct {
     const char* line;
@@ -203,7 +230,9 @@ TEST(Rows, AreRefusedByName) {
       {R"({"messages": [{"role": "user", "content": [{"type": "image"}]}]})", "names no picture"},
       {R"({"text": "<image> <image>", "response": "a", "image": "x.png"})", "1 pictures and 2 places"},
       {R"({"text": "a", "response": "b", "image": 3})", "`image`"},
-      {R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})", "tool_calls"}};
+      {R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})", "tool_calls"},
+      {R"({"messages": [{"role": "assistant", "content": "4", "reasoning_content": "2 and 2"}]})",
+       "reasoning_content"}};
   for (const auto& c : cases) try {
       parse_row(c.line);
       ADD_FAILURE() << c.line << " was accepted";

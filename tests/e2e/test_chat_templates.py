@@ -56,6 +56,8 @@ def main():
                 # A token may begin in the header and end in what is said.
                 assert name in ("qwen3", "thoughtless") or learned.endswith(said(name, chat)) and len(learned) <= len(said(name, chat)) + 2, (name, learned)
             print(f"{name}: {len(chats)} conversations are the same")
+        counted = run(folder, "data", "check", "chats.jsonl", "--model", "qwen3", "--json").json()
+        assert counted["shortened_rows"] == 2, counted  # thoughts of earlier answers, and what stands around a thought's end
         check_others(folder)
 
 

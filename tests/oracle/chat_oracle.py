@@ -38,7 +38,7 @@ LLAMA31 = ("{{- bos_token }}{%- if not date_string is defined %}{%- set date_str
            "'<|eot_id|>' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif %}")
 # As Qwen3's does: thoughts stay in the last answer only, which always has a place for them.
 QWEN3 = ("{%- set ns = namespace(open=true, last_query_index=messages|length - 1) %}{%- for message in messages[::-1] %}"
-         "{%- if ns.open and message.role == 'user' %}{%- set ns.open = false %}{%- set ns.last_query_index = messages|length - loop.index %}{%- endif %}"
+         "{%- if ns.open and message.role == 'user' and not (message.content.startswith('<tool_response>') and message.content.endswith('</tool_response>')) %}{%- set ns.open = false %}{%- set ns.last_query_index = messages|length - loop.index %}{%- endif %}"
          "{%- endfor %}{%- for message in messages %}{%- set content = message.content %}{%- set reasoning_content = '' %}"
          "{%- if message.role == 'assistant' and '</think>' in message.content %}{%- set content = message.content.split('</think>')[-1].lstrip('\n') %}"
          "{%- set reasoning_content = message.content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') %}{%- endif %}"
@@ -72,6 +72,7 @@ CHATS = [
     [("system", ""), ("user", "\u00e9\U0001f600"), ("assistant", "{\"a\": null}")],
     [("user", "no answer yet")],
     [("user", "a"), ("assistant", "<think>\nhm\n\n</think>\n\nb"), ("user", "c"), ("assistant", "\n\nd"), ("assistant", "<think>so</think>e")],
+    [("user", "a"), ("assistant", "<think>\nhm\n</think>\n\nb"), ("user", "<tool_response>\n1\n</tool_response>"), ("assistant", "<think>so</think>c")],
     [("assistant", "first"), ("assistant", "x</think>y</think>\nz")],
 ]
 
