@@ -162,8 +162,9 @@ Value indent(const Value& value, const Arguments& arguments, Budget& budget) {
   if (!as_text(value)) fail_input("the chat template indents {}", kind_of(value));
   const std::string& text = *as_text(value);
   std::string out = first ? space : "";
+  const std::string ended = text + "\n";  // as Jinja does it: a last newline stays
   bool begun = false;
-  for (const std::string_view line : split_lines(text + "\n")) {  // as Jinja does it: a last newline stays
+  for (const std::string_view line : split_lines(ended)) {
     if (out.size() > Budget::most_bytes) break;
     if (begun) out += '\n';
     if (begun && (blank || !line.empty())) out += space;

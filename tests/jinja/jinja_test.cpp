@@ -186,6 +186,8 @@ TEST(Jinja, SplitsLinesAsPython) {
   EXPECT_EQ(render("{{ '\\n\\na'.splitlines() | length }}{{ ''.splitlines() | length }}"), "30");
   EXPECT_EQ(render("{{ 'a\\r\\nb\\n\\nc' | indent(2) }}"), "a\n  b\n\n  c");
   EXPECT_EQ(render("{{ 'a\\n' | indent(2, true, true) }}|"), "  a\n  |");
+  const std::string line(300, 'x');
+  EXPECT_EQ(render("{{ ('x' * 300 ~ '\\n' ~ 'x' * 300) | indent(1) }}"), line + "\n " + line);
 }
 
 TEST(Jinja, HostileTemplatesEnd) {
