@@ -40,19 +40,35 @@ size_t without_spaces_after(std::string_view text, size_t at) {
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  auto first = [](const AddedToken& token) { return static_cast<unsigned char>(token.content[0]); };
-  std::stable_sort(tokens_.begin(), tokens_.end(), [&](const AddedToken& a, const AddedToken& b) {
-    return first(a) != first(b) ? first(a) < first(b) : a.content.size() > b.content.size();
-  });
-  for (const AddedToken& token : tokens_) ++first_[first(token) + 1u];
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.content < b.content; });
+  // Of equal ones the first is meant.
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end(),
+                            [](const AddedToken& a, const AddedToken& b) { return a.content == b.content; }),
+                tokens_.end());
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    int32_t prefix = int32_t(i) - 1;
+    while (prefix >= 0 && !tokens_[i].content.starts_with(tokens_[size_t(prefix)].content))
+      prefix = prefixes_[size_t(prefix)];
+    prefixes_.push_back(prefix);
+    ++first_[static_cast<unsigned char>(tokens_[i].content[0]) + 1u];
+  }
   for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
 }
 
+// Every token that begins `rest` also begins the last token that does not come after `rest`.
 const AddedToken* AddedTokens::longest_at(std::string_view rest) const {
   const auto byte = static_cast<unsigned char>(rest[0]);
-  for (size_t i = first_[byte]; i < first_[byte + 1u]; ++i)
-    if (rest.starts_with(tokens_[i].content)) return &tokens_[i];
-  return nullptr;
+  const auto begin = tokens_.begin() + first_[byte], end = tokens_.begin() + first_[byte + 1u];
+  const auto after = std::upper_bound(
+      begin, end, rest, [](std::string_view text, const AddedToken& token) { return text < token.content; });
+  if (after == begin) return nullptr;
+  const std::string& last = (after - 1)->content;
+  const auto common =
+      size_t(std::mismatch(last.begin(), last.end(), rest.begin(), rest.end()).first - last.begin());
+  auto found = int32_t(after - 1 - tokens_.begin());
+  while (found >= 0 && tokens_[size_t(found)].content.size() > common) found = prefixes_[size_t(found)];
+  return found < 0 ? nullptr : &tokens_[size_t(found)];
 }
 
 void AddedTokens::split(std::string_view text, std::vector<Stretch>& out) const {

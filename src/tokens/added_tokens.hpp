@@ -38,7 +38,8 @@ class AddedTokens {
  private:
   const AddedToken* longest_at(std::string_view rest) const;
 
-  std::vector<AddedToken> tokens_;     // by first byte, the longest first
+  std::vector<AddedToken> tokens_;  // by content, all different
+  std::vector<int32_t> prefixes_;  // of each token: the longest other one it begins with, -1 if there is none
   std::array<uint32_t, 257> first_{};  // where the tokens of a first byte begin
 };
 

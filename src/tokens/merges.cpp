@@ -8,29 +8,43 @@ namespace plimsoll::tokens {
 namespace {
 
 uint64_t pair_key(int32_t left, int32_t right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }
-uint64_t pair_hash(uint64_t key) {
-  key *= 0x9e3779b97f4a7c15ULL;
-  return key ^ key >> 32;
-}
+// Longer than any walk among pairs that were not chosen to collide: at half load a million take some 70 steps at most.
+constexpr size_t longest_walk = 1024;
 
 }  // namespace
 
 Merges::Merges(size_t count) : slots_(std::bit_ceil(2 * count + 2), Pair{0, no_rank, -1}) {}
 
-Merges::Pair& Merges::slot(uint64_t key) {
-  const size_t mask = slots_.size() - 1;
-  size_t at = pair_hash(key) & mask;
-  while (slots_[at].rank != no_rank && slots_[at].key != key) at = (at + 1) & mask;
-  return slots_[at];
+size_t Merges::home(uint64_t key) const {
+  key *= multiplier_;
+  return (key ^ key >> 32) & (slots_.size() - 1);
+}
+
+size_t Merges::place(uint64_t key) const {
+  size_t at = home(key);
+  while (slots_[at].rank != no_rank && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+  return at;
 }
 
 const Merges::Pair& Merges::find(int32_t left, int32_t right) const {
-  return const_cast<Merges*>(this)->slot(pair_key(left, right));
+  return slots_[place(pair_key(left, right))];
 }
 
 void Merges::add(int32_t left, int32_t right, uint32_t rank, int32_t joined) {
   const uint64_t key = pair_key(left, right);
-  slot(key) = {key, rank, joined};
+  const size_t at = place(key);
+  slots_[at] = {key, rank, joined};
+  if (((at - home(key)) & (slots_.size() - 1)) > longest_walk) spread();
+}
+
+// Pairs that collide under one multiplier cannot be chosen to collide under another as well: there are too few.
+void Merges::spread() {
+  if (multiplier_ != first_multiplier) return;
+  multiplier_ = 0xd1342543de82ef95ULL;
+  std::vector<Pair> pairs(slots_.size(), Pair{0, no_rank, -1});
+  pairs.swap(slots_);
+  for (const Pair& pair : pairs)
+    if (pair.rank != no_rank) slots_[place(pair.key)] = pair;
 }
 
 void Merges::join(std::vector<int32_t>& tokens, size_t first) const {

@@ -23,12 +23,16 @@ class Merges {
     int32_t joined;
   };
   static constexpr uint32_t no_rank = UINT32_MAX;
-  Pair& slot(uint64_t key);
+  static constexpr uint64_t first_multiplier = 0x9e3779b97f4a7c15ULL;
+  size_t home(uint64_t key) const;   // where the walk for a pair begins
+  size_t place(uint64_t key) const;  // where it ends: at the pair, or where there is none
+  void spread();
   const Pair& find(int32_t left, int32_t right) const;
   size_t join_few(int32_t* tokens, size_t count) const;
   size_t join_many(int32_t* tokens, size_t count) const;
 
   std::vector<Pair> slots_;  // a power of two; rank no_rank where there is none
+  uint64_t multiplier_ = first_multiplier;
 };
 
 }  // namespace plimsoll::tokens

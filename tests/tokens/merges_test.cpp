@@ -79,6 +79,22 @@ TEST(Merges, JoinWordsOfAnyLengthAsDefined) {
   }
 }
 
+// Pairs of a hostile file, which begin their walk through the table at few places.
+TEST(Merges, FindPairsThatWereChosenToCollide) {
+  constexpr size_t count = 3000, slots = 8192;
+  std::vector<std::array<int32_t, 2>> pairs;
+  for (int32_t left = 0; pairs.size() < count; ++left)
+    for (int32_t right = 0; right < 1000 && pairs.size() < count; ++right) {
+      const uint64_t hash = (uint64_t(left) << 32 | uint64_t(right)) * 0x9e3779b97f4a7c15ULL;
+      if (((hash ^ hash >> 32) & (slots - 1)) < 8) pairs.push_back({left, right});
+    }
+  Merges merges(count);
+  for (size_t i = 0; i < count; ++i)
+    merges.add(pairs[i][0], pairs[i][1], uint32_t(i), int32_t(1'000'000 + i));
+  for (size_t i = 0; i < count; ++i)
+    ASSERT_EQ(joined(merges, {pairs[i][0], pairs[i][1]}), (Ids{int32_t(1'000'000 + i)})) << i;
+}
+
 TEST(Merges, JoinAMillionEqualTokens) {
   Merges merges(20);
   for (int32_t i = 0; i < 20; ++i) merges.add(i, i, uint32_t(i), i + 1);
