@@ -43,8 +43,8 @@ build: deps
 train: build
 	$(PROGRAM) train --small
 
-# The program and everything that tests it.
-all: build
+# The program and everything that tests it, in one build: packages that come in between would have it begin again.
+all: deps
 	@bash scripts/install-deps.sh test
 	@bash scripts/python-tools.sh
 	@$(CMAKE) --preset release -DPLIMSOLL_BY_ROOM=$(BY_ROOM) >/dev/null
