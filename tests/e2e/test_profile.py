@@ -336,6 +336,56 @@ def test_what_cannot_be_profiled_is_judged_by_its_memory():
             assert b"without a heap file" in result.err, result.err.decode()
 
 
+def test_a_limit_on_the_size_of_files_does_not_end_the_program():
+    """The kernel ends who writes beyond it by SIGXFSZ, and a heap file is larger than this."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import os, resource, sys, time
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+            child = os.fork()
+            if child == 0:
+                kept = []
+                for _ in range(200):
+                    kept.append(bytearray(100_000))
+                    time.sleep(0.01)
+                os.execv(sys.executable, [sys.executable, "-c", "kept = bytearray(5_000_000); raise SystemExit(7)"])
+            _, status = os.waitpid(child, 0)
+            sys.exit(os.waitstatus_to_exitcode(status))
+        """)
+        result = profile("--", sys.executable, path)
+        assert result.code == 7, (result.code, result.err.decode())
+        assert b"ulimit -f" in result.err, result.err.decode()
+
+
+def test_a_program_that_restricts_its_system_calls_is_left_alone():
+    """A filter that ends a process at the first file it opens: neither it nor its child makes a heap file any more."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import ctypes, os, struct, sys
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
+            load, equal, give = 0x20, 0x15, 0x06
+            rules = b"".join(struct.pack("HBBI", *rule) for rule in [
+                (load, 0, 0, 0), (equal, 0, 1, 257), (give, 0, 0, 0x80000000), (give, 0, 0, 0x7FFF0000)])
+            filter = ctypes.create_string_buffer(rules, len(rules))
+            program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(filter)), 16)
+            assert libc.prctl(38, 1, 0, 0, 0) == 0                               # no new privileges
+            if libc.prctl(22, 2, ctypes.addressof(program), 0, 0) != 0:          # the filter
+                os._exit(77)
+            child = os.fork()
+            kept = [bytearray(100_000) for _ in range(300)]
+            if child == 0:
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            os._exit(5 if status == 0 else 6)
+        """)
+        result = profile("--", sys.executable, path)
+        if result.code == 77:
+            return "no filters of system calls here"
+        assert result.code == 5, (result.code, result.err.decode())
+        assert b"restricted its own system calls" in result.err, result.err.decode()
+
+
 def test_a_heap_file_that_cannot_be_written_is_said():
     """A folder without room: the program runs on, its memory is judged, and the disk is named."""
     with tempfile.TemporaryDirectory() as folder:
