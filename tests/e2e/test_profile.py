@@ -386,6 +386,42 @@ def test_a_program_that_restricts_its_system_calls_is_left_alone():
         assert b"restricted its own system calls" in result.err, result.err.decode()
 
 
+def test_a_process_that_left_the_tree_is_not_accused():
+    """What prepares the data grows until it ends, before the training: then it is given back."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import multiprocessing, time
+            def prepare():
+                kept = []
+                for _ in range(200):
+                    kept.append(bytearray(100_000))
+                    time.sleep(0.03)
+            first = multiprocessing.get_context("fork").Process(target=prepare)
+            first.start()
+            first.join()
+            for _ in range(400):
+                batches = [bytearray(50_000) for _ in range(20)]
+                time.sleep(0.03)
+        """)
+        result = profile("--fail-on-leak", "--", sys.executable, path)
+        assert result.code == 0 and result.json["answer"] != "leak", result.err.decode()
+        assert not any(site["verdict"] == "leak" for site in result.json["sites"]), result.json["sites"]
+
+
+def test_processes_a_wrapper_started_are_not_the_leak():
+    """A version manager's wrapper forks a shell for each thing it looks up, and becomes the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        wrapper = script(folder, """
+            for i in 1 2 3 4 5 6; do
+                x=$(y=$(seq 1 20000); z="$y$y"; sleep 0.35; echo ${#z})
+            done
+            exec "$@"
+        """, "wrapper.sh")
+        result = profile("--", "bash", wrapper, sys.executable, path, "exit", STEPS)
+        check_leak(result, path, LEAKING_LINE, 200_000 * STEPS)
+
+
 def test_a_heap_file_that_cannot_be_written_is_said():
     """A folder without room: the program runs on, its memory is judged, and the disk is named."""
     with tempfile.TemporaryDirectory() as folder:
