@@ -385,6 +385,10 @@ std::string next_with_sites(const SiteReport& report) {
   if (report.memory && report.memory->unprofiled > report.memory->pss / 2)
     return "most of the memory is in processes without a heap file: start dynamically linked programs, with "
            "LD_PRELOAD as they inherit it";
+  if (report.answer == Answer::leak && !report.answer_site && report.memory &&
+      report.memory->unprofiled + report.memory->unseen > report.memory->pss / 2)
+    return "most of the memory is not from malloc: a runtime with a heap of its own, as V8 or Go, has tools that "
+           "look into it";
   if (report.answer_site && (report.answer == Answer::filling || report.answer == Answer::undecided)) {
     const Site& site = report.sites[*report.answer_site];
     return fmt::format("watch for longer, to see whether {} stops: so far it has gained {}",

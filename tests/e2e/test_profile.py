@@ -422,6 +422,28 @@ def test_processes_a_wrapper_started_are_not_the_leak():
         check_leak(result, path, LEAKING_LINE, 200_000 * STEPS)
 
 
+def test_memory_that_is_not_from_malloc_is_not_said_to_be_freed():
+    """A runtime with a heap of its own reserves memory and makes it usable as it grows: who knows what of it is free?"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import ctypes, time
+            libc = ctypes.CDLL(None)
+            libc.mmap.restype = ctypes.c_void_p
+            libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+            libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+            heap = libc.mmap(None, 1 << 30, 0, 0x22, -1, 0)
+            for page in range(0, 300 * 204_800, 204_800):
+                libc.mprotect(heap + page, 204_800, 3)
+                ctypes.memset(heap + page, 1, 204_800)
+                scratch = [bytearray(50_000) for _ in range(20)]
+                time.sleep(0.03)
+        """)
+        result = profile("--fail-on-leak", "--", sys.executable, path)
+        assert result.code == 10 and result.json["answer"] == "leak", result.err.decode()
+        assert result.json["memory"]["retained_bytes"] < 20e6, result.json["memory"]
+        assert b"not from malloc" in result.err, result.err.decode()
+
+
 def test_a_heap_file_that_cannot_be_written_is_said():
     """A folder without room: the program runs on, its memory is judged, and the disk is named."""
     with tempfile.TemporaryDirectory() as folder:
