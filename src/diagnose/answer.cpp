@@ -398,6 +398,11 @@ Answered answer(const Evidence& evidence) {
     return {Answer::leak,
             "the memory of the tree grows, most of it in processes without a heap file; which line holds it "
             "is not known"};
+  if (evidence.tree.kind == verdict::Kind::leak && evidence.live_rate < 0.4 * evidence.tree.rate &&
+      share_of(evidence, &HeldMemory::unprofiled) + share_of(evidence, &HeldMemory::unseen) > 0.5)
+    return {Answer::leak,
+            "the memory of the tree grows, most of it memory that the program did not ask malloc for, as the "
+            "heap of V8 or Go; which line holds it is not known"};
   // While it runs the first epoch may still be starting up.
   if (evidence.tree.kind != verdict::Kind::no_leak &&
       (evidence.patience == 0 ||

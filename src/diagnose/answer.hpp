@@ -24,6 +24,7 @@ struct HeldMemory {
   uint64_t retained = 0;   // freed by the program and kept by the allocator
   uint64_t mapped_file = 0, shared = 0, stack = 0, other = 0, pss = 0;
   uint64_t unprofiled = 0;  // of `other`: what processes without a heap file hold or have freed
+  uint64_t unseen = 0;      // of `other`: what no allocator that is known has, such as the heap of V8 or Go
   uint64_t untouched = 0;   // that the program has asked for and never written to: it takes no memory
 };
 // What smaps said, at a moment the live heap was known.

@@ -21,6 +21,7 @@ constexpr uint64_t small = 64 << 10;       // what holds less than one sample in
 constexpr double stands_for_itself = 1.1;  // of its size: blocks like it are sampled nine times in ten
 constexpr uint64_t much_allocated = 1 << 20;
 constexpr double moments_of_an_end = 3;  // seconds: processes of a tree do not end all at once
+constexpr double part_of_a_life = 0.1;
 
 // What one process holds at a line.
 struct Part {
@@ -42,17 +43,29 @@ struct Line {
   uint64_t graph_bytes = 0, image_bytes = 0;
 };
 
-// The sum over the processes, at every time one of them was looked at. What a process holds that ends by itself is not
-// judged beyond the moment it was last seen at work.
-std::vector<verdict::Sample> summed(const Line& line, double until) {
-  double last = 0;
+// The tree went on without this process: what it held was given back. Where they end together, it is what they held.
+bool left_before(const heap::Profiled& process, double until) {
+  const double life = process.last_seen - process.first_seen;
+  return process.ended && process.last_seen + std::max(moments_of_an_end, part_of_a_life * life) < until;
+}
+
+// The sum over the processes, at every time one of them was looked at, or any of the tree after one of them had left it. What
+// a process holds that ends by itself is not judged beyond the moment it was last seen at work.
+std::vector<verdict::Sample> summed(const Line& line, std::span<const double> looks, double until) {
+  double last = 0, left = until;
   std::vector<double> times;
   for (const Part& part : line.parts) {
-    last = std::max(last, part.process->ended ? part.process->held_time : until);
+    const bool gone = left_before(*part.process, until);
+    last = std::max(last, part.process->ended && !gone ? part.process->held_time : until);
+    if (gone) left = std::min(left, part.process->last_seen);
     const auto& own = part.process->series.times();
     times.insert(times.end(), own.begin(), own.end());
   }
-  if (line.parts.size() > 1) {
+  if (left < until) {
+    times.insert(times.end(), std::upper_bound(looks.begin(), looks.end(), left), looks.end());
+    times.push_back(until);
+  }
+  if (line.parts.size() > 1 || left < until) {
     std::sort(times.begin(), times.end());
     times.erase(std::unique(times.begin(), times.end()), times.end());
   }
@@ -110,10 +123,15 @@ bool grows_by_processes(const Line& line, double grown) {
 class Lines {
  public:
   Lines(const SiteOptions& options, const heap::Collector& collector) : options_(options) {
-    for (const auto& process : collector.processes())
+    for (const auto& process : collector.processes()) {
       if (!root_ ||
           std::pair(process->first_seen, process->number) < std::pair(root_->first_seen, root_->number))
         root_ = process.get();
+      const auto& times = process->series.times();
+      looks_.insert(looks_.end(), times.begin(), times.end());
+    }
+    std::sort(looks_.begin(), looks_.end());
+    looks_.erase(std::unique(looks_.begin(), looks_.end()), looks_.end());
   }
 
   void add(const heap::Profiled& process, heap::Symbols* symbols, SiteReport& report) {
@@ -135,7 +153,7 @@ class Lines {
   std::vector<Site> judged() {
     std::vector<std::pair<double, Line*>> order;
     for (auto& [key, line] : lines_) {
-      line.held = summed(line, options_.until);
+      line.held = summed(line, looks_, options_.until);
       order.emplace_back(mean_growth(line.held), &line);
     }
     std::stable_sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.first > b.first; });
@@ -221,7 +239,8 @@ class Lines {
     for (const Part& part : line.parts) {
       const heap::Profiled& process = *part.process;
       const auto owned = options_.footprints->find(process.pid);
-      const bool lives = !process.ended || process.held_time >= until - moments_of_an_end;
+      const bool lives = !process.ended || (process.held_time >= until - moments_of_an_end &&
+                                            !left_before(process, options_.until));
       if (&process != root_ && lives && owned != options_.footprints->end() &&
           holds_most_of(process, line, part))
         living.push_back({process.first_seen, double(owned->second)});
@@ -280,6 +299,7 @@ class Lines {
 
   const SiteOptions& options_;
   const heap::Profiled* root_ = nullptr;  // the first
+  std::vector<double> looks_;             // at any process, in order
   std::map<std::string, Line> lines_;
   std::unordered_map<uint32_t, Line*> line_of_site_;  // of the process that is being added
 };
@@ -365,6 +385,10 @@ std::string next_with_sites(const SiteReport& report) {
   if (report.memory && report.memory->unprofiled > report.memory->pss / 2)
     return "most of the memory is in processes without a heap file: start dynamically linked programs, with "
            "LD_PRELOAD as they inherit it";
+  if (report.answer == Answer::leak && !report.answer_site && report.memory &&
+      report.memory->unprofiled + report.memory->unseen > report.memory->pss / 2)
+    return "most of the memory is not from malloc: a runtime with a heap of its own, as V8 or Go, has tools that "
+           "look into it";
   if (report.answer_site && (report.answer == Answer::filling || report.answer == Answer::undecided)) {
     const Site& site = report.sites[*report.answer_site];
     return fmt::format("watch for longer, to see whether {} stops: so far it has gained {}",

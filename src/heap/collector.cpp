@@ -121,12 +121,20 @@ std::vector<std::pair<std::string, std::string>> Collector::environment() const 
   return {preloading(library_), {"PLIMSOLL_HEAP", folder_}, {"PLIMSOLL_HEAP_RATE", std::to_string(rate_)}};
 }
 
-std::string Collector::why_refused(const std::string& error) const {
+std::string Collector::why_refused(const std::string& name) const {
+  const int error = std::atoi(name.c_str());
+  if (error == EPERM)
+    return "a process has restricted its own system calls (no_new_privs, seccomp): from then on it is not "
+           "profiled, unless it runs another program";
+  if (error == EFBIG)
+    return fmt::format(
+        "a process may not write a file of {}, as large as a heap file (`ulimit -f`): it is not profiled",
+        format_bytes(whole_file_bytes));
   return fmt::format(
       "a process could not write a heap file of {} below {} ({}): it is not profiled; make room there, or "
       "{}",
       format_bytes(whole_file_bytes), std::filesystem::path(folder_).parent_path().string(),
-      std::strerror(std::atoi(error.c_str())), advice_);
+      std::strerror(error), advice_);
 }
 
 void Collector::find_files(double time) {

@@ -68,7 +68,7 @@ class Collector {
 
  private:
   void find_files(double time);
-  std::string why_refused(const std::string& error) const;
+  std::string why_refused(const std::string& name) const;
   void refresh(Profiled& process, const std::string& path, double time);
   void let_go_of_the_smallest();
 

@@ -55,7 +55,8 @@ bool Reader::read_table(const Table& table, const char* name, uint32_t most, std
   if (begin == table.used) return true;
   const size_t wanted = (table.used - begin) * sizeof(Entry);
   if (source_(table.offset + begin * sizeof(Entry), entries.data() + begin, wanted) == wanted) return true;
-  entries.resize(std::min(before, begin));
+  // What was read before stays, with what of it came now: names of sites that are held are still looked up there.
+  entries.resize(std::min<size_t>(before, table.used));
   return fail(fmt::format("the file ends inside the table of {}", name));
 }
 

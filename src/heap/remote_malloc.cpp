@@ -132,17 +132,30 @@ RemoteMalloc::RemoteMalloc(const proc::Files& files, int pid) : pid_(pid) {
   }
 }
 
-std::optional<MallocFigures> RemoteMalloc::read() const {
-  Reading reading(pid_);
+// False where the ring of arenas cannot be followed to its end.
+template <typename See>
+bool RemoteMalloc::each_arena(See see) const {
   uint64_t address = main_arena_;
   for (size_t i = 0; i < most_arenas && address != 0; ++i) {
     Arena arena;
     if (!platform::read_memory(pid_, address, &arena, sizeof arena) || !is_arena(arena, address)) break;
-    reading.add(arena, address);
+    see(arena, address);
     address = arena.next;
-    if (address == main_arena_) return reading.figures();
+    if (address == main_arena_) return true;
   }
-  return std::nullopt;
+  return false;
+}
+
+std::optional<MallocFigures> RemoteMalloc::read() const {
+  Reading reading(pid_);
+  const bool all = each_arena([&](const Arena& arena, uint64_t address) { reading.add(arena, address); });
+  return all ? std::optional(reading.figures()) : std::nullopt;
+}
+
+std::optional<uint64_t> RemoteMalloc::system_bytes() const {
+  uint64_t bytes = 0;
+  const bool all = each_arena([&](const Arena& arena, uint64_t) { bytes += arena.system; });
+  return all ? std::optional(bytes) : std::nullopt;
 }
 
 }  // namespace plimsoll::heap

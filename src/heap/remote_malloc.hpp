@@ -27,8 +27,13 @@ class RemoteMalloc {
   RemoteMalloc(const proc::Files& files, int pid);
   bool found() const { return main_arena_ != 0; }
   std::optional<MallocFigures> read() const;
+  // What all arenas have from the system, and nothing else: one read each.
+  std::optional<uint64_t> system_bytes() const;
 
  private:
+  template <typename See>
+  bool each_arena(See see) const;
+
   int pid_;
   uint64_t main_arena_ = 0;
 };

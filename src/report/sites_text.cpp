@@ -46,7 +46,8 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
                                                    {"shared memory", memory.shared},
                                                    {"stacks", memory.stack},
                                                    {"of processes without a heap file", memory.unprofiled},
-                                                   {"other", memory.other - memory.unprofiled}};
+                                                   {"not from malloc", memory.unseen},
+                                                   {"other", memory.other - memory.unprofiled - memory.unseen}};
   for (const auto& [name, bytes] : rows)
     if (bytes > 0)
       text += fmt::format("  {:>9}  {:>3.0f} %  {}\n", format_bytes(bytes),

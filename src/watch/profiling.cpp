@@ -75,6 +75,24 @@ uint64_t Profiling::live_in(int pid) const {
   return live;
 }
 
+// The most that the allocator of a process can keep: what it has from the system. Memory beyond that came in another way, as
+// the heap of V8 or Go does, and nobody knows how much of it was freed.
+uint64_t Profiling::most_kept(int pid) {
+  const auto& processes = collector_.processes();
+  const auto its = std::find_if(processes.begin(), processes.end(),
+                                [&](const auto& process) { return process->pid == pid && !process->ended; });
+  if (its == processes.end() || (*its)->reader->header().allocator != std::string_view("libc"))
+    return UINT64_MAX;
+  const uint64_t number = (*its)->number;
+  auto at = mallocs_.find(pid);
+  if (at == mallocs_.end() || at->second.number != number || !at->second.remote.found())
+    at = mallocs_.insert_or_assign(pid, Malloc{number, heap::RemoteMalloc(files_, pid), UINT64_MAX}).first;
+  Malloc& malloc = at->second;
+  malloc.system_bytes = malloc.remote.system_bytes().value_or(malloc.system_bytes);
+  const uint64_t arenas = (*its)->reader->header().arena_bytes;
+  return malloc.system_bytes < UINT64_MAX - arenas ? malloc.system_bytes + arenas : UINT64_MAX;
+}
+
 constexpr double longest_gap = 5;  // seconds without a reading, because processes keep ending
 
 // smaps costs the kernel a walk over the page tables: at most two percent of a processor are spent on it.
@@ -82,7 +100,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   const double begin = platform::processor_seconds();
   const std::string folder = std::filesystem::path(collector_.folder()).filename().string();
   heap::MemoryClasses all, mapped;
-  uint64_t live = 0, untouched = 0, unprofiled = 0;
+  uint64_t live = 0, untouched = 0, unprofiled = 0, unseen = 0;
   std::vector<int> read;
   for (const observe::Process& process : snapshot.processes) {
     if (process.zombie()) continue;
@@ -101,12 +119,20 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
     // Of a process without a heap file nobody knows what it has freed.
     const uint64_t unknown = sampled ? 0 : classes.anonymous;
     classes.anonymous -= unknown, classes.other += unknown, unprofiled += unknown;
-    all += classes;
     // What a forked process inherited and has copied was never given back.
     const uint64_t held = forked(process, snapshot) || !sampled ? classes.anonymous : live_in(process.id.pid),
                    there = std::min(classes.anonymous, held);
     live += there, untouched += diagnose::untouched(classes, held);
+    // After attaching nothing is said of what is kept.
+    if (const uint64_t kept = classes.anonymous - there; kept > 0 && !attachment_) {
+      const uint64_t beyond = kept - std::min(kept, most_kept(process.id.pid));
+      classes.anonymous -= beyond, classes.other += beyond, unseen += beyond;
+    }
+    all += classes;
   }
+  std::erase_if(mallocs_, [&](const auto& entry) {
+    return std::find(read.begin(), read.end(), entry.first) == read.end();
+  });
   next_memory_ = snapshot.time + std::max(1.0, 50 * (platform::processor_seconds() - begin));
   if (all.sum() == 0) return;
   // What a process shared when it was read is another's alone if it has ended since, and would count twice.
@@ -117,7 +143,7 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   if (torn && memory_ && snapshot.time - readings_.back().first < longest_gap) return;
   if (attachment_) attachment_->memory(mapped);
   diagnose::HeldMemory now = diagnose::held_memory(all, live);
-  now.untouched = untouched, now.unprofiled = unprofiled;
+  now.untouched = untouched, now.unprofiled = unprofiled, now.unseen = unseen;
   // The end of a program is not what it held.
   if (memory_ && now.pss < memory_->pss / 2 && now.pss < readings_.front().second.pss) return;
   memory_ = now;

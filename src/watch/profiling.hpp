@@ -69,6 +69,7 @@ class Profiling {
   uint64_t stays_untouched(double time) const;
   std::optional<diagnose::HeldMemory> memory_at(double time) const;
   uint64_t live_in(int pid) const;  // footprint of what its sites hold
+  uint64_t most_kept(int pid);
 
   const proc::Files& files_;
   uint64_t rate_;
@@ -83,6 +84,12 @@ class Profiling {
   std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;
   std::map<int, uint64_t> footprints_;           // by process, as last seen
+  struct Malloc {
+    uint64_t number;  // of the program the process ran
+    heap::RemoteMalloc remote;
+    uint64_t system_bytes;  // when they could last be read
+  };
+  std::map<int, Malloc> mallocs_;  // by process
   std::map<std::string, double> most_of_first_;  // by line: see HeldLine
 };
 

@@ -335,6 +335,27 @@ TEST(Answer, GrowthWhereNoLineWasSeenIsALeak) {
   EXPECT_NE(answered.reason.find("without a heap file"), std::string::npos) << answered.reason;
 }
 
+// The heap of V8 or Go is no part of malloc's: that a program freed it is not known.
+TEST(Answer, GrowthOutsideOfMallocIsNotRetained) {
+  const verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
+  const HeldMemory before{.retained = 20'000'000, .other = 30'000'000, .pss = 50'000'000, .unseen = 20'000'000},
+      now{.retained = 25'000'000, .other = 125'000'000, .pss = 150'000'000, .unseen = 115'000'000};
+  const Answered answered =
+      answer({.tree = tree, .epochs = no_epochs, .live_rate = 2e4, .before = before, .now = now});
+  EXPECT_EQ(answered.answer, Answer::leak);
+  EXPECT_FALSE(answered.line);
+  EXPECT_NE(answered.reason.find("did not ask malloc for"), std::string::npos) << answered.reason;
+  // A line that grows as fast as the tree is named, wherever its memory is.
+  const auto rising = rising_until(200, 200);
+  EXPECT_TRUE(answer({.tree = tree,
+                      .epochs = no_epochs,
+                      .lines = {{"train.py:5 load", rising, verdict::Kind::leak, 9e5}},
+                      .live_rate = 9e5,
+                      .before = before,
+                      .now = now})
+                  .line);
+}
+
 // A line that loses small blocks between large ones that come and go: most of the growth is space it keeps from being used.
 TEST(Answer, ALineThatGoesOnIsALeakThoughTheAllocatorKeepsMostOfTheGrowth) {
   verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 40e6);

@@ -92,6 +92,60 @@ TEST(Sites, ASpikeThatWasOverIsNotHeld) {
   EXPECT_EQ(report.sites[0].held.back().time, 20);
 }
 
+// A first process fills its memory and ends; the tree goes on without it.
+TEST(Sites, WhatAProcessHeldThatLeftTheTreeIsNotLost) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
+  heap::Collector collector;
+  heap::IdleProcess main, preparing;
+  for (int look = 1; look <= 40; ++look) {
+    heap::write_held(collector, main.pid, 20, 1 << 20, 1, 9);
+    if (look <= 16) heap::write_held(collector, preparing.pid, 10 * look);
+    if (look == 17) preparing.end();
+    collector.look(look);
+  }
+  const auto filled_at = [&](double until) {
+    const SiteReport report = judge_sites(collector, nullptr, {.until = until});
+    const auto found = std::find_if(report.sites.begin(), report.sites.end(),
+                                    [](const Site& site) { return site.place.line == 5; });
+    return found == report.sites.end() ? Site() : *found;
+  };
+  const Site left = filled_at(40);
+  ASSERT_FALSE(left.held.empty());
+  EXPECT_EQ(left.held.back().time, 40);
+  EXPECT_EQ(left.held.back().bytes, 0);
+  EXPECT_EQ(left.grown, 0);
+  EXPECT_EQ(left.rate, 0);
+  EXPECT_NE(left.verdict.kind, verdict::Kind::leak);
+  EXPECT_EQ(left.bytes, uint64_t(160) << 20) << "what it held when it ended is still told";
+  // Had the tree ended with it, it would be a line that grew to the end.
+  EXPECT_EQ(filled_at(17).grown, 150 << 20);
+  main.end();
+}
+
+// A wrapper forks a shell for each thing it looks up, and then the program begins that is watched.
+TEST(Sites, ProcessesThatLeftTheTreeAreNotKept) {
+  setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);
+  heap::Collector collector;
+  heap::IdleProcess main, shells[4];
+  std::map<int, uint64_t> footprints;
+  for (int look = 1; look <= 40; ++look) {
+    heap::write_held(collector, main.pid, 20, 1 << 20, 1, 9);
+    if (look <= 4) {
+      heap::write_held(collector, shells[look - 1].pid, 5);
+      footprints[shells[look - 1].pid] = 8 << 20;
+    }
+    if (look >= 2 && look <= 5) shells[look - 2].end();
+    collector.look(look);
+  }
+  const auto kept_at = [&](double until) {
+    const SiteReport report = judge_sites(collector, nullptr, {.until = until, .footprints = &footprints});
+    return std::any_of(report.sites.begin(), report.sites.end(),
+                       [](const Site& site) { return site.processes_kept.has_value(); });
+  };
+  EXPECT_FALSE(kept_at(40));
+  main.end();
+}
+
 // Workers that each hold ever more, free it and end: it is they that grow, not their number.
 TEST(Sites, WhatAProcessFreesAtItsEndDoesNotHideThatItGrew) {
   setenv("PLIMSOLL_HEAP_LIBRARY", "/proc/self/exe", 0);

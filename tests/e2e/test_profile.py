@@ -336,6 +336,114 @@ def test_what_cannot_be_profiled_is_judged_by_its_memory():
             assert b"without a heap file" in result.err, result.err.decode()
 
 
+def test_a_limit_on_the_size_of_files_does_not_end_the_program():
+    """The kernel ends who writes beyond it by SIGXFSZ, and a heap file is larger than this."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import os, resource, sys, time
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+            child = os.fork()
+            if child == 0:
+                kept = []
+                for _ in range(200):
+                    kept.append(bytearray(100_000))
+                    time.sleep(0.01)
+                os.execv(sys.executable, [sys.executable, "-c", "kept = bytearray(5_000_000); raise SystemExit(7)"])
+            _, status = os.waitpid(child, 0)
+            sys.exit(os.waitstatus_to_exitcode(status))
+        """)
+        result = profile("--", sys.executable, path)
+        assert result.code == 7, (result.code, result.err.decode())
+        assert b"ulimit -f" in result.err, result.err.decode()
+
+
+def test_a_program_that_restricts_its_system_calls_is_left_alone():
+    """A filter that ends a process at the first file it opens: neither it nor its child makes a heap file any more."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import ctypes, os, struct, sys
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
+            load, equal, give = 0x20, 0x15, 0x06
+            rules = b"".join(struct.pack("HBBI", *rule) for rule in [
+                (load, 0, 0, 0), (equal, 0, 1, 257), (give, 0, 0, 0x80000000), (give, 0, 0, 0x7FFF0000)])
+            filter = ctypes.create_string_buffer(rules, len(rules))
+            program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(filter)), 16)
+            assert libc.prctl(38, 1, 0, 0, 0) == 0                               # no new privileges
+            if libc.prctl(22, 2, ctypes.addressof(program), 0, 0) != 0:          # the filter
+                os._exit(77)
+            child = os.fork()
+            kept = [bytearray(100_000) for _ in range(300)]
+            if child == 0:
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            os._exit(5 if status == 0 else 6)
+        """)
+        result = profile("--", sys.executable, path)
+        if result.code == 77:
+            return "no filters of system calls here"
+        assert result.code == 5, (result.code, result.err.decode())
+        assert b"restricted its own system calls" in result.err, result.err.decode()
+
+
+def test_a_process_that_left_the_tree_is_not_accused():
+    """What prepares the data grows until it ends, before the training: then it is given back."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import multiprocessing, time
+            def prepare():
+                kept = []
+                for _ in range(200):
+                    kept.append(bytearray(100_000))
+                    time.sleep(0.03)
+            first = multiprocessing.get_context("fork").Process(target=prepare)
+            first.start()
+            first.join()
+            for _ in range(400):
+                batches = [bytearray(50_000) for _ in range(20)]
+                time.sleep(0.03)
+        """)
+        result = profile("--fail-on-leak", "--", sys.executable, path)
+        assert result.code == 0 and result.json["answer"] != "leak", result.err.decode()
+        assert not any(site["verdict"] == "leak" for site in result.json["sites"]), result.json["sites"]
+
+
+def test_processes_a_wrapper_started_are_not_the_leak():
+    """A version manager's wrapper forks a shell for each thing it looks up, and becomes the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, LEAK)
+        wrapper = script(folder, """
+            for i in 1 2 3 4 5 6; do
+                x=$(y=$(seq 1 20000); z="$y$y"; sleep 0.35; echo ${#z})
+            done
+            exec "$@"
+        """, "wrapper.sh")
+        result = profile("--", "bash", wrapper, sys.executable, path, "exit", STEPS)
+        check_leak(result, path, LEAKING_LINE, 200_000 * STEPS)
+
+
+def test_memory_that_is_not_from_malloc_is_not_said_to_be_freed():
+    """A runtime with a heap of its own reserves memory and makes it usable as it grows: who knows what of it is free?"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import ctypes, time
+            libc = ctypes.CDLL(None)
+            libc.mmap.restype = ctypes.c_void_p
+            libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+            libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+            heap = libc.mmap(None, 1 << 30, 0, 0x22, -1, 0)
+            for page in range(0, 300 * 204_800, 204_800):
+                libc.mprotect(heap + page, 204_800, 3)
+                ctypes.memset(heap + page, 1, 204_800)
+                scratch = [bytearray(50_000) for _ in range(20)]
+                time.sleep(0.03)
+        """)
+        result = profile("--fail-on-leak", "--", sys.executable, path)
+        assert result.code == 10 and result.json["answer"] == "leak", result.err.decode()
+        assert result.json["memory"]["retained_bytes"] < 20e6, result.json["memory"]
+        assert b"not from malloc" in result.err, result.err.decode()
+
+
 def test_a_heap_file_that_cannot_be_written_is_said():
     """A folder without room: the program runs on, its memory is judged, and the disk is named."""
     with tempfile.TemporaryDirectory() as folder:

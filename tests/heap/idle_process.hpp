@@ -24,12 +24,12 @@ struct IdleProcess {
   }
 };
 
-// One megabyte a sample, all of one line: train.py:5 in step. A sample is of a block of `size` bytes, allocated at `time`
+// One megabyte a sample, all of one line of train.py in step. A sample is of a block of `size` bytes, allocated at `time`
 // nanoseconds, and stands for as many of them as make up the megabyte.
 inline void write_held(const Collector& collector, pid_t pid, int samples, uint64_t size = 1 << 20,
-                       uint64_t time = 1) {
+                       uint64_t time = 1, uint32_t line = 5) {
   HeapFileMaker maker;
-  const uint32_t site = maker.site({maker.python("/a/train.py", "step", 5)});
+  const uint32_t site = maker.site({maker.python("/a/train.py", "step", line)});
   for (int i = 0; i < 200; ++i)
     maker.block(4096 * uint64_t(i + 1), size, 1 << 20, time, i < samples ? site : 0);
   std::ofstream(fmt::format("{}/{}.0.heap", collector.folder(), pid), std::ios::binary) << maker.bytes();

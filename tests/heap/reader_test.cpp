@@ -72,6 +72,35 @@ TEST(Reader, RefusesWhatIsNoHeapFile) {
   EXPECT_TRUE(refused(other));
 }
 
+// A file that is cut off between two looks: what is known of its sites is not lost with it.
+TEST(Reader, KeepsWhatItReadWhereALaterReadIsShort) {
+  HeapFileMaker made;
+  const uint32_t site = made.site({made.python("/a/train.py", "step", 57)});
+  made.block(0x1000, 1 << 20, 1 << 20, 30, site);
+  const std::string bytes = made.bytes();
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (const uint64_t short_at : {header.blocks.offset, header.sites.offset}) {
+    bool cut = false;
+    Reader reader(
+        [&](uint64_t offset, void* to, size_t wanted) -> size_t {
+          if (cut && offset == short_at) wanted /= 2;
+          std::memcpy(to, bytes.data() + offset, wanted);
+          return wanted;
+        },
+        bytes.size());
+    ASSERT_TRUE(reader.refresh()) << reader.error();
+    cut = true;
+    EXPECT_FALSE(reader.refresh());
+    EXPECT_NE(reader.error().find("ends inside"), std::string::npos) << reader.error();
+    ASSERT_EQ(reader.live().size(), 1u);
+    ASSERT_EQ(reader.stack(site).size(), 1u);
+    EXPECT_EQ(reader.frame(reader.stack(site)[0]).line, 57u);
+    EXPECT_EQ(reader.blocks().size(), 2u);
+    EXPECT_EQ(reader.sites().size(), 2u);
+  }
+}
+
 TEST(Reader, RefusesTablesThatReachOutside) {
   const std::string good = HeapFileMaker().bytes();
   for (Table Header::*table :

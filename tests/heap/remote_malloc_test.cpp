@@ -46,6 +46,7 @@ TEST(RemoteMalloc, SaysWhatTheProcessItselfWouldSay) {
   const proc::Files files;
   const RemoteMalloc remote(files, pid);
   const auto figures = remote.found() ? remote.read() : std::nullopt;
+  const auto system = remote.found() ? remote.system_bytes() : std::nullopt;
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
   close(ends[0]), close(ends[1]);
@@ -54,6 +55,7 @@ TEST(RemoteMalloc, SaysWhatTheProcessItselfWouldSay) {
   EXPECT_GE(figures->arenas, 2u);
   EXPECT_GT(said.free, 10u << 20);
   EXPECT_EQ(figures->system, said.system);
+  EXPECT_EQ(system, said.system);
   EXPECT_EQ(figures->free, said.free);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "heap/format.hpp"
+#include "heap/preload/process.hpp"
 #include "heap/preload/text.hpp"
 
 namespace plimsoll::heap {
@@ -31,6 +32,7 @@ __attribute__((destructor)) void end_dormant() {
 }  // namespace
 
 void begin_dormant() {
+  if (!may_write_file_of(sizeof(WakePage))) return;
   char* end = append(append(path, path + sizeof path, wake_folder), path + sizeof path, uint64_t(geteuid()));
   if (!private_folder(path)) return;
   append(append(end, path + sizeof path, "/"), path + sizeof path, uint64_t(getpid()));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@ Wiped wiped;
 
 char folder[3072];
 uint64_t rate = 512 << 10;
-bool sleeps = false;  // until a watcher wakes it
+bool sleeps = false;      // until a watcher wakes it
+bool restricted = false;  // by the program itself; its children are too
 uintptr_t allocator_start, allocator_end;
 char allocator_name[64] = "libc";
 
@@ -82,6 +84,12 @@ int create_file(uint64_t bytes) {
         int(syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (descriptor < 0) {
       if (errno == EEXIST) continue;
+      return -1;
+    }
+    if (!may_write_file_of(bytes)) {
+      syscall(SYS_close, descriptor);
+      unlink(path);
+      leave_word(EFBIG);
       return -1;
     }
     // Reserved on the disk now: a full disk must not kill the program by SIGBUS later.
@@ -165,7 +173,18 @@ void read_settings() {
 
 bool starts_dormant() { return sleeps; }
 bool wipe_on_fork() { return madvise(&wiped, sizeof wiped, MADV_WIPEONFORK) == 0; }
-bool profiling_wanted() { return folder[0] != 0; }
+bool profiling_wanted() { return folder[0] != 0 && !restricted; }
+
+bool may_write_file_of(uint64_t bytes) {
+  rlimit limit;
+  return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, nullptr, &limit) != 0 || limit.rlim_cur >= bytes;
+}
+
+void do_no_more() {
+  if (profiling_wanted()) leave_word(EPERM);
+  restricted = true;
+}
+
 uint64_t sampling_rate() {
   const uint64_t finer = rate >> __atomic_load_n(&wiped.finer, __ATOMIC_RELAXED);
   return finer > 0 ? finer : 1;
@@ -253,7 +272,7 @@ void follow_wish() {
 }
 
 bool awake() {
-  if (!dormant()) return profiling_wanted();
+  if (!dormant() || restricted) return profiling_wanted();
   const uint32_t wished = wish_generation();
   if (wished == wiped.generation && !profiling_wanted()) return false;
   if (!lock()) return false;

@@ -14,6 +14,11 @@ bool starts_dormant();  // PLIMSOLL_HEAP=dormant
 // From now on a forked child finds none of this process's state, nor a lock that is held. False where the kernel cannot.
 bool wipe_on_fork();
 bool profiling_wanted();
+// Beyond the program's limit on the size of files the kernel sends a signal, which ends the program.
+bool may_write_file_of(uint64_t bytes);
+// The program is about to restrict its own system calls. What it would be ended for is not known: from now on nothing is
+// sampled in it and what it forks, and the watcher is told. What is freed is still noted, which takes no system call.
+void do_no_more();
 // Whether to sample now: follows what a watcher wishes of a library that was preloaded to sleep.
 bool awake();
 // Mean bytes between samples: what was asked for or, while the program allocates little, a fraction of it.
