@@ -61,6 +61,18 @@ def tensors(dtype="F32"):
     return made
 
 
+def write_shards(folder, weights, count):
+    """Instead of the one file."""
+    (folder / "model.safetensors").unlink()
+    index = {}
+    for i in range(count):
+        part = dict(list(weights.items())[i::count])
+        write_safetensors(folder / f"part-{i}.safetensors", part)
+        index.update({name: f"part-{i}.safetensors" for name in part})
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
+    return index
+
+
 def make_model(folder, config=None, weights=None):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({**CONFIG, **(config or {})}))
@@ -140,13 +152,7 @@ def shards(folder):
     whole = tensors()
     split = folder / "sharded"
     make_model(split)
-    (split / "model.safetensors").unlink()
-    halves = [dict(list(whole.items())[:7]), dict(list(whole.items())[7:])]
-    index = {}
-    for i, half in enumerate(halves):
-        write_safetensors(split / f"part-{i}.safetensors", half)
-        index.update({name: f"part-{i}.safetensors" for name in half})
-    (split / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    index = write_shards(split, whole, 2)
     ask = ("--tokenizer", "bytes", "--data", "text.txt", "--context", 16, "--json")
     one = harness.run(folder, "eval", "--model", "good", *ask).json()
     two = harness.run(folder, "eval", "--model", "sharded", *ask).json()
@@ -259,6 +265,13 @@ def streaming(folder):
     harness.run(folder, *ask, "--memory", needs["auto"] + 100_000)
     ways = [(way["memory_bytes"], way["predicted_ms_per_step"]) for way in harness.run(folder, *ask, "--sweep", "--json").json()["ways"]]
     assert ways == sorted(ways, key=lambda way: (-way[0], way[1])) and len({way[0] for way in ways}) == len(ways), ways
+
+    # However many files there are, they are read through one buffer.
+    write_shards(make_model(folder / "many-shards"), tensors(), 12)
+    if not harness.SANITIZED:
+        peaks = {model: train(folder, model, "--lora-rank", 4, "--iterations", 2, "--out", f"peak-{model}", "--stream", "on",
+                              "--json").json()["peak_rss_bytes"] for model in ("good", "many-shards")}
+        assert abs(peaks["many-shards"] - peaks["good"]) < 2_000_000, peaks
 
     def measured(*more):
         return (harness.run(folder, "eval", *more, "--data", "text.txt", "--json").json()["loss"],
