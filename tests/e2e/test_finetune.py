@@ -114,6 +114,7 @@ def refusals(folder):
     for missing in ("factor", "low_freq_factor", "high_freq_factor"):
         refused(folder, model({"rope_scaling": {k: v for k, v in llama3.items() if k != missing}}), missing, "missing")
     refused(folder, model({"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_parameters": llama3}), "differently")
+    refused(folder, model({"rope_scaling": llama3, "rope_parameters": {**llama3, "rope_theta": 777.0}}), "differently")
     refused(folder, model({"num_attention_heads": 3}), "3 heads")
 
     whole = tensors()
@@ -163,6 +164,18 @@ def shards(folder):
                           ({f"t{i}": f"f{i}" for i in range(2000)}, "1000"), ({}, "empty")):
         (split / "model.safetensors.index.json").write_text(json.dumps({"weight_map": changed}))
         refused(folder, "sharded", word)
+
+
+def first_context(folder):
+    """The context that llama3 scaling begins with may stand beside the other keys; there it wins, as in transformers."""
+    scaling = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    key, losses = "original_max_position_embeddings", []
+    for name, config in (("within", {"rope_parameters": {**scaling, key: 16}}), ("beside", {key: 16, "rope_parameters": scaling}),
+                         ("both", {key: 16, "rope_parameters": {**scaling, key: 32}}), ("neither", {"rope_parameters": scaling})):
+        make_model(folder / f"rope-{name}", config)
+        losses.append(harness.run(folder, "eval", "--model", f"rope-{name}", "--tokenizer", "bytes", "--data", "text.txt", "--context", 48,
+                                  "--json").json()["loss"])
+    assert losses[0] == losses[1] == losses[2] != losses[3], losses
 
 
 def tied_head(folder):
@@ -336,6 +349,7 @@ def main():
         make_model(folder / "good")
         refusals(folder)
         shards(folder)
+        first_context(folder)
         tied_head(folder)
         memory(folder)
         streaming(folder)
