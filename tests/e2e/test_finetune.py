@@ -184,6 +184,15 @@ def tied_head(folder):
     ask = ("--tokenizer", "bytes", "--data", "text.txt", "--context", 16, "--json")
     make_model(folder / "copied", weights={**tensors(), "lm_head.weight": embedding})
     assert harness.run(folder, "eval", "--model", "copied", *ask).json() == harness.run(folder, "eval", "--model", "good", *ask).json()
+    # Shards list it, too; what is exported does not have it, and says so.
+    index = write_shards(make_model(folder / "copied-shards"), {**tensors(), "lm_head.weight": embedding}, 2)
+    train(folder, "copied-shards", "--lora-rank", 4, "--iterations", 1, "--out", "of-shards")
+    for dtype, size in (("same", 4), ("bf16", 2)):
+        harness.run(folder, "export", "of-shards", "--merged", f"merged-{dtype}-shards", "--dtype", dtype)
+        written = json.loads((folder / f"merged-{dtype}-shards" / "model.safetensors.index.json").read_text())
+        assert written["weight_map"] == {name: file for name, file in index.items() if name != "lm_head.weight"}, written
+        assert written["metadata"]["total_size"] == size * sum(s[0] * (s[1] if len(s) > 1 else 1) for _, s in shapes()), written
+        harness.run(folder, "eval", "--model", f"merged-{dtype}-shards", *ask)
     make_model(folder / "other", weights={**tensors(), "lm_head.weight": (*embedding[:2], embedding[2][4:] + embedding[2][:4])})
     ended = harness.run(folder, "eval", "--model", "other", *ask, expect=2)
     assert "lm_head.weight" in ended.err and "tie_word_embeddings" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
