@@ -293,6 +293,34 @@ PretrainedConfig parse_config(std::string_view text) {
   return read;
 }
 
+std::string computation_of(const PretrainedConfig& config) {
+  const ModelSpec& spec = config.spec;
+  nlohmann::ordered_json out = {{"architectures", config.architecture},
+                                {"num_attention_heads", spec.heads},
+                                {"tie_word_embeddings", spec.tied}};
+  if (const auto* details = spec.details_as<LlamaDetails>()) {
+    const RotaryScaling& scaling = details->scaling;
+    out["rms_norm_eps"] = details->epsilon;
+    out["rope_theta"] = details->theta;
+    out["rope_type"] = scaling.kind == RotaryScaling::Kind::none     ? "default"
+                       : scaling.kind == RotaryScaling::Kind::linear ? "linear"
+                                                                     : "llama3";
+    out["factor"] = scaling.factor;
+    if (scaling.kind == RotaryScaling::Kind::llama3) {
+      out["low_freq_factor"] = scaling.low_factor, out["high_freq_factor"] = scaling.high_factor;
+      out["original_max_position_embeddings"] = scaling.original_context;
+    }
+  }
+  if (const auto* details = spec.details_as<Idefics3Details>()) {
+    out["image_token_id"] = details->picture_token, out["scale_factor"] = details->joined;
+    out["vision_config.num_attention_heads"] = details->tower_heads;
+    out["layer_norm_eps"] = details->tower_epsilon;
+    out["rescale_factor"] = details->rescale;
+    out["image_mean"] = details->mean, out["image_std"] = details->deviation;
+  }
+  return out.dump();
+}
+
 bool looks_at_pictures(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
   std::error_code ignored;

@@ -241,6 +241,18 @@ def exact_resume(folder):
     ended = harness.run(folder, "train", "--resume", "lora-parts", "--lora-alpha", 9, "--iterations", 23, expect=2)
     assert "lora_alpha" in ended.err, ended
 
+    # So is another computation with the same weights.
+    for key, value in (("rope_theta", 500.0), ("rms_norm_eps", 1e-3), ("num_attention_heads", 2),
+                       ("rope_scaling", {"rope_type": "linear", "factor": 2.0})):
+        config = {**CONFIG, key: value, "num_key_value_heads": 1 if key == "num_attention_heads" else KV}
+        (folder / "good" / "config.json").write_text(json.dumps(config))
+        for command in (("eval", "lora-whole"), ("sample", "lora-whole"), ("train", "--resume", "lora-whole", "--iterations", 30),
+                        ("export", "lora-whole", "--merged", "never")):
+            ended = harness.run(folder, *command, expect=2)
+            assert {"rope_scaling": "rope_type"}.get(key, key) in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+    (folder / "good" / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 64, "torch_dtype": "float16"}))
+    harness.run(folder, "eval", "lora-whole")
+    (folder / "good" / "config.json").write_text(json.dumps(CONFIG))
     changed = tensors()
     changed["model.norm.weight"] = ("F32", [DIM], bytes(4 * DIM))
     write_safetensors(folder / "good" / "model.safetensors", changed)
