@@ -131,6 +131,11 @@ const char* schema_name(Schema schema) {
   }
 }
 
+void refuse_mixed(Schema schema, Schema first) {
+  if (schema != first)
+    fail_input("it has {}, while the first row has {}", schema_name(schema), schema_name(first));
+}
+
 bool names_rows(std::string_view path) {
   std::string name(path);
   for (char& c : name)
