@@ -65,7 +65,8 @@ bool has_more_values(std::string_view text, size_t most) {
 
 template <typename Json>
 Json parse_json(std::string_view text) {
-  if (nests_deeper(text)) return Json(nlohmann::json::value_t::discarded);
+  // The library takes a NUL for the end, whatever follows it.
+  if (text.find('\0') != text.npos || nests_deeper(text)) return Json(nlohmann::json::value_t::discarded);
   return Json::parse(text, nullptr, false);
 }
 template nlohmann::json parse_json(std::string_view);

@@ -1,5 +1,7 @@
 // `plimsoll plan`: the memory of a run, before there is a run.
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -11,6 +13,7 @@
 #include "train/describe.hpp"
 #include "train/model_spec.hpp"
 #include "train/rank_prediction.hpp"
+#include "train/reading_line.hpp"
 #include "train/run_folder.hpp"
 #include "train/runtime.hpp"
 
@@ -98,16 +101,37 @@ void print_ranks(const Settings& settings, int vocab, uint64_t overhead) {
   fmt::print("Predicted {:.2f} ms a step on {} ranks\n", slowest * 1e3, rank_count);
 }
 
+// What training keeps in memory besides the plan, which the process is measured with: the data, which with pictures also says
+// how many tiles a window has, or without it the published model's tokenizer.
+class RunData {
+ public:
+  explicit RunData(Start& start) {
+    const Settings& settings = start.state.settings;
+    const bool reads = settings.tokenizer == "model" || !settings.model.empty();
+    if (settings.vocab == 0 || (reads && !settings.data.empty())) {
+      ReadingLine reading(2);
+      corpus_ = open_corpus(settings, nullptr, false, reading.progress());
+      reading.finish();
+      bind_data(start, *corpus_);
+    } else if (settings.tokenizer == "model" && settings.vision.empty()) {
+      std::error_code ignored;
+      if (std::filesystem::exists(std::filesystem::path(settings.model) / "tokenizer.json", ignored))
+        tokenizer_ = Tokenizer::of_model(settings.model, settings.chat_template);
+    }
+  }
+
+ private:
+  std::unique_ptr<Corpus> corpus_;
+  std::optional<Tokenizer> tokenizer_;
+};
+
 void run() {
   Start start;
   start.state.settings = resolve(sources);
-  // With pictures the data says how many tiles a window has.
-  if (start.state.settings.vocab == 0 ||
-      (!start.state.settings.data.empty() && picture_tokens(start.state.settings)))
-    bind_data(start, *open_corpus(start.state.settings));
+  const RunData data(start);
   const Settings& settings = start.state.settings;
   const int vocab = settings.vocab ? settings.vocab : start.state.vocab;
-  const uint64_t overhead = process_overhead(settings);
+  const uint64_t overhead = planned_overhead(settings);
   if (rank_count < 1 || rank_count > 4096) fail_input("--ranks {}: give 1 to 4096", rank_count);
   if (rank_count == 1 && !(bandwidth.empty() && latency.empty()))
     fail_input("--bandwidth and --latency are for several ranks; give --ranks N");

@@ -50,13 +50,18 @@ std::vector<int32_t> parse_ids(std::string_view text) {
   return ids;
 }
 
-std::vector<Row> parse_rows(std::string_view text) {
-  std::vector<Row> rows;
+struct NumberedRow {
+  size_t line;
+  Row row;
+};
+
+std::vector<NumberedRow> parse_rows(std::string_view text) {
+  std::vector<NumberedRow> rows;
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text::next_line(text);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     try {
-      rows.push_back(parse_row(line));
+      rows.push_back({number, parse_row(line)});
     } catch (const InputError& error) {
       fail_input("line {}: {}", number, error.what());
     }
@@ -67,9 +72,8 @@ std::vector<Row> parse_rows(std::string_view text) {
 // The `text` of each row.
 std::vector<std::string> parse_texts(std::string_view text) {
   std::vector<std::string> texts;
-  for (Row& row : parse_rows(text)) {
-    if (row.schema != Schema::text)
-      fail_input("row {} has no `text`; --labels reads other rows", texts.size() + 1);
+  for (auto& [line, row] : parse_rows(text)) {
+    if (row.schema != Schema::text) fail_input("line {} has no `text`; --labels reads other rows", line);
     texts.push_back(std::move(row.text));
   }
   return texts;
@@ -85,15 +89,26 @@ void print_labels(const Text& options) {
                                     options.images.empty() ? std::filesystem::path(options.file).parent_path()
                                                            : std::filesystem::path(options.images),
                                     most_bytes});
-  for (Row& row : parse_rows(read_input(options.file))) {
-    if (!row.pictures.empty() && !pictures) fail_input("a row has a picture, and the model looks at none");
-    if (pictures) pictures->add(row);
-    const bool chat = row.schema == Schema::messages || row.schema == Schema::instruction;
-    LabelledTokens labelled = Labeller(text, chat).label(row);
-    labels.emplace_back();
-    for (size_t i = 0; i < labelled.tokens.size(); ++i)
-      labels.back().push_back(labelled.learned[i] ? labelled.tokens[i] : -1);
-    ids.push_back(std::move(labelled.tokens));
+  std::vector<NumberedRow> rows = parse_rows(read_input(options.file));
+  std::optional<Labeller> labeller;
+  if (!rows.empty()) {
+    const Schema schema = rows.front().row.schema;
+    labeller.emplace(text, schema == Schema::messages || schema == Schema::instruction);
+  }
+  for (auto& [line, row] : rows) {
+    try {
+      refuse_mixed(row.schema, rows.front().row.schema);
+      if (!row.pictures.empty() && !pictures) fail_input("it has a picture, and the model looks at none");
+      if (pictures) pictures->add(row);
+      LabelledTokens labelled = labeller->label(row);
+      if (pictures) pictures->check(row, labelled);
+      labels.emplace_back();
+      for (size_t i = 0; i < labelled.tokens.size(); ++i)
+        labels.back().push_back(labelled.learned[i] ? labelled.tokens[i] : -1);
+      ids.push_back(std::move(labelled.tokens));
+    } catch (const InputError& error) {
+      fail_input("line {}: {}", line, error.what());
+    }
   }
   if (options.as_json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"rows", ids}, {"labels", labels}}.dump());

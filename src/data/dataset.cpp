@@ -50,9 +50,8 @@ struct Dataset::Reader {
       if (!figures.schema) {
         figures.schema = row.schema;
         labeller.emplace(text, row.schema == Schema::messages || row.schema == Schema::instruction);
-      } else if (figures.schema != row.schema) {
-        fail_input("it has {}, while the first row has {}", schema_name(row.schema),
-                   schema_name(*figures.schema));
+      } else {
+        refuse_mixed(row.schema, *figures.schema);
       }
       if (!row.pictures.empty() && !set.pictures_)
         fail_input("it has a picture, and the model looks at none");
@@ -74,21 +73,10 @@ struct Dataset::Reader {
     }
   }
 
-  // What stands for pictures must be there as a whole, and nothing else may look like it.
   void check_pictures(const Row& row, const LabelledTokens& labelled) const {
     if (!set.pictures_) return;
-    const PictureTokens& tokens = options.pictures->tokens;
-    const auto count = uint64_t(std::count(labelled.tokens.begin(), labelled.tokens.end(), tokens.token));
-    if (row.pictures.empty() && count > 0) fail_input("it has the token {} and no picture", picture_mark);
-    if (row.pictures.empty()) return;
-    uint64_t wanted = 0;
-    for (size_t at = 0; at < labelled.tokens.size(); ++at)
-      if (labelled.tokens[at] == tokens.token && labelled.learned[at])
-        fail_input("{}", row.schema == Schema::text ? "it has a picture and no `response` to learn from"
-                                                    : "a picture stands in what the assistant says");
-    wanted = count / uint64_t(tokens.rows) * uint64_t(tokens.rows);
-    if (count == 0 || wanted != count) fail_input("the tokenizer does not know {} as a token", picture_mark);
-    if (labelled.tokens.size() > size_t(options.context) + 1)
+    set.pictures_->check(row, labelled);
+    if (!row.pictures.empty() && labelled.tokens.size() > size_t(options.context) + 1)
       fail_input("with its pictures it has {} tokens, more than the context of {}; give --context {}",
                  labelled.tokens.size(), options.context, labelled.tokens.size() - 1);
   }

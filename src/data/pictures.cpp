@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/read_into.hpp"
 #include "base/units.hpp"
+#include "data/labels.hpp"
 #include "image/picture.hpp"
 
 namespace plimsoll {
@@ -82,6 +83,18 @@ std::vector<uint32_t> Pictures::add(Row& row) {
   place(row.completion);
   for (Message& message : row.messages) place(message.content);
   return numbers;
+}
+
+void Pictures::check(const Row& row, const LabelledTokens& labelled) const {
+  const PictureTokens& tokens = options_.tokens;
+  const auto count = std::count(labelled.tokens.begin(), labelled.tokens.end(), tokens.token);
+  if (row.pictures.empty() && count > 0) fail_input("it has the token {} and no picture", picture_mark);
+  if (row.pictures.empty()) return;
+  for (size_t at = 0; at < labelled.tokens.size(); ++at)
+    if (labelled.tokens[at] == tokens.token && labelled.learned[at])
+      fail_input("{}", row.schema == Schema::text ? "it has a picture and no `response` to learn from"
+                                                  : "a picture stands in what the assistant says");
+  if (count == 0 || count % tokens.rows) fail_input("the tokenizer does not know {} as a token", picture_mark);
 }
 
 uint32_t Pictures::add(const std::string& reference, TileGrid& grid) {

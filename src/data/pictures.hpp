@@ -22,6 +22,8 @@ struct PictureOptions {
   bool blank = false;            // every tile is white, whatever the picture shows
 };
 
+struct LabelledTokens;
+
 class Pictures {
  public:
   explicit Pictures(PictureOptions options) : options_(std::move(options)) {}
@@ -29,6 +31,9 @@ class Pictures {
   // Adds the pictures of a row and writes the tokens that stand for them into its texts; returns their numbers. InputError,
   // without a line, for one that is missing, damaged in its header, or too large for the buffer.
   std::vector<uint32_t> add(Row& row);
+  // InputError, without a line, where what stands for the pictures of an added row is not there as a whole, where something
+  // else looks like it, or where the assistant would have to say it.
+  void check(const Row& row, const LabelledTokens& labelled) const;
   void finish();
 
   const PictureOptions& options() const { return options_; }

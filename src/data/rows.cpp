@@ -99,6 +99,8 @@ void place_pictures(Row& row) {
 // Says why a line is no JSON object.
 [[noreturn]] void refuse_line(std::string_view line) {
   if (nests_deeper(line)) fail_input("it nests deeper than {} levels", deepest_json);
+  if (const size_t at = line.find('\0'); at != line.npos)
+    fail_input("byte {} of it is NUL, which JSON does not have", at + 1);
   try {
     fail_input("it is a JSON {}; expected an object", json::parse(line).type_name());
   } catch (const json::parse_error& error) {
@@ -127,6 +129,11 @@ const char* schema_name(Schema schema) {
     default:
       return "text";
   }
+}
+
+void refuse_mixed(Schema schema, Schema first) {
+  if (schema != first)
+    fail_input("it has {}, while the first row has {}", schema_name(schema), schema_name(first));
 }
 
 bool names_rows(std::string_view path) {

@@ -13,6 +13,8 @@ enum class Schema {
   messages  // {"messages": [{"role": "user", "content": "…"}, …]}, {"text": "…", "image": "…", "response": "…"}
 };
 const char* schema_name(Schema schema);
+// InputError, without the number of the line: all rows of a file have the schema of the first.
+void refuse_mixed(Schema schema, Schema first);
 
 struct Message {
   std::string role, content;

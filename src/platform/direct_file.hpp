@@ -8,15 +8,31 @@
 
 namespace plimsoll::platform {
 
+// 1 MiB that files are read through, resident from the start.
+class DirectBuffer {
+ public:
+  static constexpr size_t bytes = 1 << 20;  // fits a core's cache
+
+  DirectBuffer();
+  ~DirectBuffer();
+  DirectBuffer(const DirectBuffer&) = delete;
+  DirectBuffer& operator=(const DirectBuffer&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+};
+
 class DirectFile {
  public:
-  // InputError where it cannot be opened. Takes a descriptor and a buffer of 1 MiB, which is never given back before the end.
-  explicit DirectFile(const std::string& path);
+  // InputError where it cannot be opened. Takes a descriptor. Files that are read in turn share a buffer, which must outlive them.
+  DirectFile(const std::string& path, DirectBuffer& buffer);
   ~DirectFile();
   DirectFile(DirectFile&& other) noexcept;
   DirectFile& operator=(DirectFile&&) = delete;
 
-  // Exactly these bytes; 0, or an errno code (ENODATA where the file ends before). Allocates nothing; one call at a time.
+  // Exactly these bytes; 0, or an errno code (ENODATA where the file ends before). Allocates nothing; one call at a time of all
+  // files with the same buffer.
   [[nodiscard]] int read(uint64_t offset, std::span<std::byte> out);
   uint64_t size() const { return size_; }
 
@@ -24,7 +40,7 @@ class DirectFile {
   int descriptor_ = -1;
   bool direct_ = false;
   uint64_t size_ = 0;
-  std::byte* buffer_ = nullptr;
+  DirectBuffer* buffer_;
 };
 
 }  // namespace plimsoll::platform

@@ -81,8 +81,8 @@ void check_activation(const Keys& keys, const char* key, const char* usual,
   fail_input("'{}' is {}, which is not supported; only {} is", key, Keys::shown(named), *known.begin());
 }
 
-// Numbers that have no usual value are asked for; transformers takes the longest context for the original one.
-RotaryScaling scaling_of(const Keys& rope, int64_t longest) {
+// Numbers that have no usual value are asked for; `original` is the context a model was first made for, where they do not say.
+RotaryScaling scaling_of(const Keys& rope, double original, bool overrides) {
   std::string type = rope.text("rope_type", "");
   if (type.empty()) type = rope.text("type", "default");
   RotaryScaling scaling;
@@ -99,7 +99,8 @@ RotaryScaling scaling_of(const Keys& rope, int64_t longest) {
   if (type == "linear") return scaling;
   scaling.low_factor = given("low_freq_factor");
   scaling.high_factor = given("high_freq_factor");
-  scaling.original_context = rope.number("original_max_position_embeddings", double(longest));
+  scaling.original_context =
+      overrides ? original : rope.number("original_max_position_embeddings", original);
   if (scaling.high_factor <= scaling.low_factor)
     fail_input("'high_freq_factor' {} is not above 'low_freq_factor' {}", scaling.high_factor,
                scaling.low_factor);
@@ -107,16 +108,21 @@ RotaryScaling scaling_of(const Keys& rope, int64_t longest) {
 }
 
 void read_rope(const Keys& keys, int64_t longest, LlamaDetails& details) {
-  details.theta = keys.number("rope_theta", 10000);
+  // As transformers does: this key beside the others wins over the same one among them, and the longest context stands for both.
+  constexpr const char* original_key = "original_max_position_embeddings";
+  const bool overrides = keys.find(original_key);
+  const double original = keys.number(original_key, double(longest)), theta = keys.number("rope_theta", 10000);
+  details.theta = theta;
   std::optional<RotaryScaling> older;
   for (const char* key : {"rope_scaling", "rope_parameters"})
     if (const json* value = keys.find(key)) {
       if (!value->is_object()) fail_input("'{}' is {}; expected an object", key, Keys::shown(*value));
       const Keys rope(*value);
-      details.theta = rope.number("rope_theta", details.theta);
+      const double before = details.theta;
+      details.theta = rope.number("rope_theta", theta);
       rope.only("partial_rotary_factor", 1.0);
-      details.scaling = scaling_of(rope, longest);
-      if (older && *older != details.scaling)
+      details.scaling = scaling_of(rope, original, overrides);
+      if (older && (*older != details.scaling || before != details.theta))
         fail_input("'rope_scaling' and 'rope_parameters' scale positions differently; leave one of them");
       older = details.scaling;
     }
@@ -285,6 +291,34 @@ PretrainedConfig parse_config(std::string_view text) {
   check_type(keys, read.architecture);
   check_total(read.spec);
   return read;
+}
+
+std::string computation_of(const PretrainedConfig& config) {
+  const ModelSpec& spec = config.spec;
+  nlohmann::ordered_json out = {{"architectures", config.architecture},
+                                {"num_attention_heads", spec.heads},
+                                {"tie_word_embeddings", spec.tied}};
+  if (const auto* details = spec.details_as<LlamaDetails>()) {
+    const RotaryScaling& scaling = details->scaling;
+    out["rms_norm_eps"] = details->epsilon;
+    out["rope_theta"] = details->theta;
+    out["rope_type"] = scaling.kind == RotaryScaling::Kind::none     ? "default"
+                       : scaling.kind == RotaryScaling::Kind::linear ? "linear"
+                                                                     : "llama3";
+    out["factor"] = scaling.factor;
+    if (scaling.kind == RotaryScaling::Kind::llama3) {
+      out["low_freq_factor"] = scaling.low_factor, out["high_freq_factor"] = scaling.high_factor;
+      out["original_max_position_embeddings"] = scaling.original_context;
+    }
+  }
+  if (const auto* details = spec.details_as<Idefics3Details>()) {
+    out["image_token_id"] = details->picture_token, out["scale_factor"] = details->joined;
+    out["vision_config.num_attention_heads"] = details->tower_heads;
+    out["layer_norm_eps"] = details->tower_epsilon;
+    out["rescale_factor"] = details->rescale;
+    out["image_mean"] = details->mean, out["image_std"] = details->deviation;
+  }
+  return out.dump();
 }
 
 bool looks_at_pictures(const std::filesystem::path& folder) {

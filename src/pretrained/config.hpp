@@ -23,6 +23,9 @@ struct PretrainedConfig {
 PretrainedConfig parse_config(std::string_view json);
 // The same of DIR/config.json, with the path.
 PretrainedConfig read_config(const std::filesystem::path& folder);
+// What decides the numbers that the same weights give, as a JSON object by the keys of config.json. What the shapes of the
+// weights or the pictures' tokens show is not in it.
+std::string computation_of(const PretrainedConfig& config);
 // Whether DIR/config.json describes a tower, known to this program or not.
 bool looks_at_pictures(const std::filesystem::path& folder);
 

@@ -53,8 +53,11 @@ std::function<bool(std::string_view)> target_filter(const Pretrained& model, con
           "names "
           "separated by commas, or all",
           targets);
+    // peft sees the modules of GPT-2 under a name of the whole.
+    const std::string outer = model.config.spec.family == "gpt2" ? "transformer." : "";
     for (const std::string& module : modules)
-      if (re2::RE2::FullMatch(module, pattern)) chosen.insert(module);
+      if (re2::RE2::FullMatch(module, pattern) || re2::RE2::FullMatch(outer + module, pattern))
+        chosen.insert(module);
     if (chosen.empty())
       fail_input("lora_targets: '{}' matches no module; they are named like {}", targets, modules.back());
   }

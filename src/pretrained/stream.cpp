@@ -36,8 +36,9 @@ int64_t WeightStream::piece(std::string_view name) const {
 void WeightStream::start(const std::unordered_map<std::string, ChecksumText>& expected) {
   if (thread_.joinable()) return;
   for (const std::string& name : names_) expected_.push_back(expected.at(name));
+  buffer_.emplace();
   files_.reserve(weights_.files().size());
-  for (const auto& path : weights_.files()) files_.emplace_back(path.string());
+  for (const auto& path : weights_.files()) files_.emplace_back(path.string(), *buffer_);
   const SignalsBlocked blocked;  // signals are the main thread's
   thread_ = std::thread([this] { serve(); });
 }
@@ -114,7 +115,8 @@ std::string WeightStream::failure() const {
 double WeightStream::speed() const {
   const PretrainedTensor* largest = *std::max_element(
       tensors_.begin(), tensors_.end(), [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
-  platform::DirectFile file(weights_.files()[largest->file].string());
+  platform::DirectBuffer direct;
+  platform::DirectFile file(weights_.files()[largest->file].string(), direct);
   std::vector<std::byte> buffer(1 << 20);
   const uint64_t bytes = std::min<uint64_t>(largest->bytes, 64 << 20) / buffer.size() * buffer.size();
   const auto start = std::chrono::steady_clock::now();

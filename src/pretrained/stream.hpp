@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -51,6 +52,7 @@ class WeightStream final : public Fetcher {
   std::vector<std::string> names_;  // of pieces
   std::vector<const PretrainedTensor*> tensors_;
   std::vector<ChecksumText> expected_;
+  std::optional<platform::DirectBuffer> buffer_;  // of all files: one thread reads them
   std::vector<platform::DirectFile> files_;
   std::array<Request, most_requests> ring_;
   std::atomic<uint32_t> begun_{0}, ended_{0};

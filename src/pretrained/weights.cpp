@@ -151,10 +151,11 @@ ChecksumText PretrainedWeights::load(std::span<const TensorSlot> slots,
   std::unordered_map<std::string_view, const TensorSlot*> places;
   for (const TensorSlot& slot : slots) places[slot.name] = &slot;
   const auto buffer = std::make_unique<std::byte[]>(load_buffer);
+  platform::DirectBuffer direct;
   Checksum checksum;
   std::optional<ChecksumText> tied_head, embedded;
   for (size_t f = 0; f < files_.size(); ++f) {
-    platform::DirectFile file(files_[f].string());
+    platform::DirectFile file(files_[f].string(), direct);
     if (file.size() != sizes_[f]) fail_input("{}: it has changed since it was opened", files_[f].string());
     auto read = [&](uint64_t offset, std::byte* to, size_t bytes) {
       if (const int code = file.read(offset, {to, bytes}))

@@ -87,11 +87,26 @@ uint64_t process_overhead(const ProcessMemory& now) {
   return (now.resident + more_than_resident + step - 1) / step * step;
 }
 
-uint64_t process_overhead(const Settings& settings) {
+namespace {
+
+uint64_t decoding_overhead(const Settings& settings) {
   // Measured with pictures of all formats: of libjpeg, libpng, libwebp and zlib nine tenths become resident, and more of the
   // program's own code than training on text needs.
   constexpr uint64_t decoding = 1'200'000;
-  return process_overhead() + (picture_tokens(settings) ? decoding : 0);
+  return picture_tokens(settings) ? decoding : 0;
+}
+
+}  // namespace
+
+uint64_t process_overhead(const Settings& settings) {
+  return process_overhead() + decoding_overhead(settings);
+}
+
+uint64_t planned_overhead(const Settings& settings) {
+  constexpr uint64_t beside = 32 << 10;  // measured: up to two pages
+  ProcessMemory now = process_memory();
+  now.heap += beside;
+  return process_overhead(now) + decoding_overhead(settings);
 }
 
 const char* smaller_run(const Settings& settings) {

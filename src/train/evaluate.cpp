@@ -18,19 +18,33 @@ EvaluationPass::EvaluationPass(const Evaluation& windows, std::span<float> scrat
       // If all samples have the same value, none is above the mean, however the mean is rounded.
       bar_(samples_ ? samples_->mean_distrust() * (1 + 1e-6) : 0) {}
 
-// A window into a row of the list's input.
-void EvaluationPass::fill(Runtime& runtime, uint64_t window, int64_t r) const {
+// `count` windows from `first` on into the rows of the list's input. Of rows left over nothing counts: what they hold is of
+// another list.
+void EvaluationPass::fill(Runtime& runtime, uint64_t first, int64_t count) const {
   const Program& program = runtime.program();
   Executor& executor = runtime.executor();
-  const auto length = static_cast<size_t>(runtime.graph()[program.evaluate_tokens].type.shape[1]);
-  const auto row = [&](ValueId value, size_t width) {
-    return std::span(executor.tokens(value) + static_cast<size_t>(r) * width, width);
-  };
-  if (windows_.corpus().packed())
-    windows_.fill(window, {row(program.evaluate_tokens, length), row(program.evaluate_targets, length - 1),
-                           row(program.evaluate_positions, length - 1)});
-  else
-    windows_.fill(window, row(program.evaluate_tokens, length));
+  const Shape shape = runtime.graph()[program.evaluate_tokens].type.shape;
+  const auto length = static_cast<size_t>(shape[1]);
+  for (int64_t r = 0; r < shape[0]; ++r) {
+    const auto row = [&](ValueId value, size_t width) {
+      return std::span(executor.tokens(value) + static_cast<size_t>(r) * width, width);
+    };
+    const uint64_t window = first + static_cast<uint64_t>(r);
+    const std::span<int32_t> tokens = row(program.evaluate_tokens, length);
+    if (r >= count) std::fill(tokens.begin(), tokens.end(), 0);
+    if (!windows_.corpus().packed()) {
+      if (r < count) windows_.fill(window, tokens);
+      continue;
+    }
+    const std::span<int32_t> targets = row(program.evaluate_targets, length - 1),
+                             positions = row(program.evaluate_positions, length - 1);
+    if (r < count) {
+      windows_.fill(window, {tokens, targets, positions});
+    } else {
+      std::fill(targets.begin(), targets.end(), -1);
+      std::fill(positions.begin(), positions.end(), 0);
+    }
+  }
 }
 
 // The losses of `count` windows from `first` on, T a window.
@@ -54,8 +68,7 @@ void EvaluationPass::add(uint64_t first, int64_t count, int64_t T, const float* 
 bool EvaluationPass::advance(Runtime& runtime, Interrupt interrupt) {
   const Program& program = runtime.program();
   const Shape shape = runtime.graph()[program.evaluate_tokens].type.shape;
-  const int64_t rows = shape[0], length = shape[1], T = length - 1;
-  int32_t* tokens = runtime.executor().tokens(program.evaluate_tokens);
+  const int64_t rows = shape[0], T = shape[1] - 1;
   const float* losses = runtime.executor().data(program.evaluate_losses);
   // Every rank takes `rows` windows in its turn.
   const auto first_of = [&](int rank) {
@@ -69,8 +82,7 @@ bool EvaluationPass::advance(Runtime& runtime, Interrupt interrupt) {
         !pictures_->evaluate(windows_, first_of(own), static_cast<uint64_t>(count_of(own)),
                              team_.alone() ? interrupt : Interrupt{}))
       return false;
-    std::fill_n(tokens, rows * length, 0);
-    for (int64_t r = 0; r < count_of(own); ++r) fill(runtime, first_of(own) + static_cast<uint64_t>(r), r);
+    fill(runtime, first_of(own), count_of(own));
     const bool left =
         interrupt() || (count_of(own) > 0 && !runtime.executor().run(program.evaluate, Moment{}, interrupt));
     if (team_.any(left)) return false;

@@ -40,7 +40,7 @@ class EvaluationPass {
   ValidationLoss result() const;
 
  private:
-  void fill(Runtime& runtime, uint64_t window, int64_t row) const;
+  void fill(Runtime& runtime, uint64_t first, int64_t count) const;
   void add(uint64_t first, int64_t count, int64_t T, const float* losses);
 
   const Evaluation windows_;

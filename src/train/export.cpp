@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr uint64_t largest_copied = 64'000'000;
+constexpr const char* index_name = "model.safetensors.index.json";
 
 // The trained parameters of a run's checkpoint, in f32.
 class Learned {
@@ -186,9 +187,28 @@ std::string config_with_dtype(const std::string& text, DType dtype) {
   return config.dump(2) + "\n";
 }
 
+// The index of what is written: without copies and buffers that are left out.
+std::string index_of_written(const std::string& text, const PretrainedWeights& weights,
+                             std::optional<DType> dtype) {
+  auto index = parse_json<nlohmann::ordered_json>(text);
+  uint64_t total = 0;
+  for (size_t file = 0; file < weights.files().size(); ++file)
+    for (const auto& part : weights.parts(file)) {
+      const uint64_t bytes = part.entry.bytes();
+      if (part.name.empty())
+        index["weight_map"].erase(part.entry.name);
+      else
+        total += dtype ? bytes / size_of(weights[part.name].dtype) * size_of(*dtype) : bytes;
+    }
+  if (index.contains("metadata") && index["metadata"].contains("total_size"))
+    index["metadata"]["total_size"] = total;
+  return index.dump(2) + "\n";
+}
+
 // Everything of the published folder but its weights: tokenizer, settings of generation, licence.
 void copy_companions(const Pretrained& model, NewFolder& folder, std::optional<DType> dtype) {
   std::error_code error;
+  const bool sharded = model.weights.files().front().filename() != "model.safetensors";
   for (const auto& entry : fs::directory_iterator(model.folder, error)) {
     const fs::path& path = entry.path();
     const std::string name = path.filename().string(), extension = path.extension().string();
@@ -197,7 +217,9 @@ void copy_companions(const Pretrained& model, NewFolder& folder, std::optional<D
     if (!entry.is_regular_file(error) || weights || name[0] == '.' || entry.file_size(error) > largest_copied)
       continue;
     const std::string text = read_file(path, largest_copied);
-    folder.write(name, name == "config.json" && dtype ? config_with_dtype(text, *dtype) : text);
+    folder.write(name, name == "config.json" && dtype  ? config_with_dtype(text, *dtype)
+                       : name == index_name && sharded ? index_of_written(text, model.weights, dtype)
+                                                       : text);
   }
 }
 

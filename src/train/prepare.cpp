@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "platform/memory.hpp"
+#include "pretrained/pretrained.hpp"
 #include "train/budget.hpp"
 #include "train/fitting.hpp"
 #include "train/settings_json.hpp"
@@ -108,9 +109,11 @@ PreparedRun prepare(Start start, const ReadingProgress& reading, const ranks::Te
   for (ProgramOptions& smaller : more.smaller) smaller.team = team;
   const uint64_t overhead = process_overhead(settings);
   auto runtime = std::make_unique<Runtime>(options, thread_count(settings), gemm, way.staging, more);
-  if (!settings.model.empty())
+  if (!settings.model.empty()) {
     start.state.base_checksum =
         load_published(*runtime, settings, start.checkpoint.has_value(), start.state.base_checksum);
+    start.state.base_config = computation_of(open_pretrained(settings.model)->config);
+  }
   if (start.checkpoint)
     load(*start.checkpoint, runtime->model_slots(), runtime->optimizer_slots());
   else

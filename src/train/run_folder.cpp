@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "data/byte_text.hpp"
 #include "data/packed_corpus.hpp"
 #include "data/rows.hpp"
@@ -45,8 +46,22 @@ void check_vocabulary(const RunState& state, int tokens) {
                                           : "config.json and tokenizer.json do not belong together");
 }
 
+// The published model must compute what it did when the run began.
+void check_computation(const RunState& state) {
+  if (state.settings.model.empty() || state.base_config.empty()) return;
+  using Json = nlohmann::ordered_json;
+  const Json then = parse_json<Json>(state.base_config),
+             now = parse_json<Json>(computation_of(open_pretrained(state.settings.model)->config));
+  for (const auto& [key, value] : then.items())
+    if (const auto found = now.find(key); found == now.end() || *found != value)
+      fail_input("--model {}: its config.json is not the one this run began with: '{}' was {} and {}",
+                 state.settings.model, key, value.dump(),
+                 found == now.end() ? "no longer counts" : "is " + found->dump());
+}
+
 // A state on disk has only the checksum of a published model's tokenizer.
 void read_tokenizer(RunState& state) {
+  check_computation(state);
   if (state.settings.vision.empty())
     state.tokenizer.read_from(state.settings.model, state.settings.chat_template);
   else if (const Tokenizer own = Tokenizer::of_text(byte_model_text()); own == state.tokenizer)

@@ -32,7 +32,10 @@ RunState parse_state(std::string_view text) {
       fail_input("state has a model vocabulary of {} for a tokenizer of {}", state.vocab,
                  state.tokenizer.vocabulary());
     state.fingerprint = json.at("data").get<std::string>();
-    if (json.contains("base")) state.base_checksum = json["base"].at("checksum").get<std::string>();
+    if (json.contains("base")) {
+      state.base_checksum = json["base"].at("checksum").get<std::string>();
+      state.base_config = json["base"].value("config", "");
+    }
     state.step = json.at("step").get<uint64_t>();
     if (json.at("best_loss").is_number()) state.best_loss = json.at("best_loss").get<double>();
     state.best_step = json.at("best_step").get<uint64_t>();
@@ -51,7 +54,9 @@ StateText::StateText(const RunState& constant) {
                          {"vocab", constant.vocab},
                          {"data", constant.fingerprint}};
   if (!constant.base_checksum.empty())
-    json["base"] = {{"path", settings.model}, {"checksum", constant.base_checksum}};
+    json["base"] = {{"path", settings.model},
+                    {"checksum", constant.base_checksum},
+                    {"config", constant.base_config}};
   text_ = json.dump();
   text_.pop_back();  // the moving numbers follow before the brace
   constant_ = text_.size();

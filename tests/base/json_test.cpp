@@ -27,6 +27,13 @@ TEST(Json, BracketsInStringsDoNotCountAndClosedOnesNoLonger) {
   EXPECT_TRUE(parse_json("[1").is_discarded());
 }
 
+TEST(Json, ANulIsNoEnd) {
+  using namespace std::string_literals;
+  EXPECT_TRUE(parse_json("[1]\0[2]"s).is_discarded());
+  EXPECT_TRUE(parse_json("[1]\0"s).is_discarded());
+  EXPECT_EQ(parse_json(R"(["\u0000"])")[0], "\0"s);
+}
+
 TEST(Json, ValuesAreCountedOutsideOfStrings) {
   EXPECT_TRUE(has_more_values("[1,2,{}]", 3));
   EXPECT_FALSE(has_more_values("[1,2,{}]", 4));

@@ -115,7 +115,9 @@ TEST_F(DatasetTest, KnowsThatTextsDoNotEnd) {
 }
 
 TEST_F(DatasetTest, SaysWhyALineIsNoObject) {
-  const std::pair<const char*, const char*> cases[] = {
+  using namespace std::string_literals;
+  const std::pair<std::string, const char*> cases[] = {
+      {"{\"text\": \"a\"}\0{\"text\": \"b\"}"s, "byte 14 of it is NUL"},
       {"{\"text\": \"a\xff\"}", "byte 12 of it is not UTF-8"},
       {"{\"text\": \"\\ud83d\"}", "surrogates"},
       {"{\"text\": \"a", "ends too early"},

@@ -61,6 +61,18 @@ def tensors(dtype="F32"):
     return made
 
 
+def write_shards(folder, weights, count):
+    """Instead of the one file."""
+    (folder / "model.safetensors").unlink()
+    index = {}
+    for i in range(count):
+        part = dict(list(weights.items())[i::count])
+        write_safetensors(folder / f"part-{i}.safetensors", part)
+        index.update({name: f"part-{i}.safetensors" for name in part})
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
+    return index
+
+
 def make_model(folder, config=None, weights=None):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({**CONFIG, **(config or {})}))
@@ -102,6 +114,7 @@ def refusals(folder):
     for missing in ("factor", "low_freq_factor", "high_freq_factor"):
         refused(folder, model({"rope_scaling": {k: v for k, v in llama3.items() if k != missing}}), missing, "missing")
     refused(folder, model({"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_parameters": llama3}), "differently")
+    refused(folder, model({"rope_scaling": llama3, "rope_parameters": {**llama3, "rope_theta": 777.0}}), "differently")
     refused(folder, model({"num_attention_heads": 3}), "3 heads")
 
     whole = tensors()
@@ -140,13 +153,7 @@ def shards(folder):
     whole = tensors()
     split = folder / "sharded"
     make_model(split)
-    (split / "model.safetensors").unlink()
-    halves = [dict(list(whole.items())[:7]), dict(list(whole.items())[7:])]
-    index = {}
-    for i, half in enumerate(halves):
-        write_safetensors(split / f"part-{i}.safetensors", half)
-        index.update({name: f"part-{i}.safetensors" for name in half})
-    (split / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    index = write_shards(split, whole, 2)
     ask = ("--tokenizer", "bytes", "--data", "text.txt", "--context", 16, "--json")
     one = harness.run(folder, "eval", "--model", "good", *ask).json()
     two = harness.run(folder, "eval", "--model", "sharded", *ask).json()
@@ -159,12 +166,33 @@ def shards(folder):
         refused(folder, "sharded", word)
 
 
+def first_context(folder):
+    """The context that llama3 scaling begins with may stand beside the other keys; there it wins, as in transformers."""
+    scaling = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    key, losses = "original_max_position_embeddings", []
+    for name, config in (("within", {"rope_parameters": {**scaling, key: 16}}), ("beside", {key: 16, "rope_parameters": scaling}),
+                         ("both", {key: 16, "rope_parameters": {**scaling, key: 32}}), ("neither", {"rope_parameters": scaling})):
+        make_model(folder / f"rope-{name}", config)
+        losses.append(harness.run(folder, "eval", "--model", f"rope-{name}", "--tokenizer", "bytes", "--data", "text.txt", "--context", 48,
+                                  "--json").json()["loss"])
+    assert losses[0] == losses[1] == losses[2] != losses[3], losses
+
+
 def tied_head(folder):
     """A head that is stored and tied must be the embedding."""
     embedding = tensors()["model.embed_tokens.weight"]
     ask = ("--tokenizer", "bytes", "--data", "text.txt", "--context", 16, "--json")
     make_model(folder / "copied", weights={**tensors(), "lm_head.weight": embedding})
     assert harness.run(folder, "eval", "--model", "copied", *ask).json() == harness.run(folder, "eval", "--model", "good", *ask).json()
+    # Shards list it, too; what is exported does not have it, and says so.
+    index = write_shards(make_model(folder / "copied-shards"), {**tensors(), "lm_head.weight": embedding}, 2)
+    train(folder, "copied-shards", "--lora-rank", 4, "--iterations", 1, "--out", "of-shards")
+    for dtype, size in (("same", 4), ("bf16", 2)):
+        harness.run(folder, "export", "of-shards", "--merged", f"merged-{dtype}-shards", "--dtype", dtype)
+        written = json.loads((folder / f"merged-{dtype}-shards" / "model.safetensors.index.json").read_text())
+        assert written["weight_map"] == {name: file for name, file in index.items() if name != "lm_head.weight"}, written
+        assert written["metadata"]["total_size"] == size * sum(s[0] * (s[1] if len(s) > 1 else 1) for _, s in shapes()), written
+        harness.run(folder, "eval", "--model", f"merged-{dtype}-shards", *ask)
     make_model(folder / "other", weights={**tensors(), "lm_head.weight": (*embedding[:2], embedding[2][4:] + embedding[2][:4])})
     ended = harness.run(folder, "eval", "--model", "other", *ask, expect=2)
     assert "lm_head.weight" in ended.err and "tie_word_embeddings" in ended.err and len(ended.err.strip().splitlines()) == 1, ended
@@ -213,6 +241,18 @@ def exact_resume(folder):
     ended = harness.run(folder, "train", "--resume", "lora-parts", "--lora-alpha", 9, "--iterations", 23, expect=2)
     assert "lora_alpha" in ended.err, ended
 
+    # So is another computation with the same weights.
+    for key, value in (("rope_theta", 500.0), ("rms_norm_eps", 1e-3), ("num_attention_heads", 2),
+                       ("rope_scaling", {"rope_type": "linear", "factor": 2.0})):
+        config = {**CONFIG, key: value, "num_key_value_heads": 1 if key == "num_attention_heads" else KV}
+        (folder / "good" / "config.json").write_text(json.dumps(config))
+        for command in (("eval", "lora-whole"), ("sample", "lora-whole"), ("train", "--resume", "lora-whole", "--iterations", 30),
+                        ("export", "lora-whole", "--merged", "never")):
+            ended = harness.run(folder, *command, expect=2)
+            assert {"rope_scaling": "rope_type"}.get(key, key) in ended.err and len(ended.err.strip().splitlines()) == 1, ended
+    (folder / "good" / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 64, "torch_dtype": "float16"}))
+    harness.run(folder, "eval", "lora-whole")
+    (folder / "good" / "config.json").write_text(json.dumps(CONFIG))
     changed = tensors()
     changed["model.norm.weight"] = ("F32", [DIM], bytes(4 * DIM))
     write_safetensors(folder / "good" / "model.safetensors", changed)
@@ -259,6 +299,13 @@ def streaming(folder):
     harness.run(folder, *ask, "--memory", needs["auto"] + 100_000)
     ways = [(way["memory_bytes"], way["predicted_ms_per_step"]) for way in harness.run(folder, *ask, "--sweep", "--json").json()["ways"]]
     assert ways == sorted(ways, key=lambda way: (-way[0], way[1])) and len({way[0] for way in ways}) == len(ways), ways
+
+    # However many files there are, they are read through one buffer.
+    write_shards(make_model(folder / "many-shards"), tensors(), 12)
+    if not harness.SANITIZED:
+        peaks = {model: train(folder, model, "--lora-rank", 4, "--iterations", 2, "--out", f"peak-{model}", "--stream", "on",
+                              "--json").json()["peak_rss_bytes"] for model in ("good", "many-shards")}
+        assert abs(peaks["many-shards"] - peaks["good"]) < 2_000_000, peaks
 
     def measured(*more):
         return (harness.run(folder, "eval", *more, "--data", "text.txt", "--json").json()["loss"],
@@ -323,6 +370,7 @@ def main():
         make_model(folder / "good")
         refusals(folder)
         shards(folder)
+        first_context(folder)
         tied_head(folder)
         memory(folder)
         streaming(folder)

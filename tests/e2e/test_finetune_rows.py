@@ -92,6 +92,36 @@ def check_memory(folder):
     print(f"{size / 1e6:.1f} MB of rows: a peak of {peaks[1] / 1e6:.1f} MB, of {peaks[0] / 1e6:.1f} MB with few")
 
 
+def check_plan(folder):
+    """A plan counts what training reads: the tokenizer and the rows. The least that it names is enough for a run."""
+    make_model(folder / "words", layers=2)
+    path = folder / "words" / "tokenizer.json"
+    made = json.loads(path.read_text())
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    vocabulary, merges, before = made["model"]["vocab"], made["model"]["merges"], list(letters)
+    for _ in range(2):  # 18,252 words of two and three letters; no row has one, and they are beyond the rows of the model
+        words = [(a, b) for a in before for b in letters if a + b not in vocabulary]
+        merges += [f"{a} {b}" for a, b in words]
+        first = max(260, *vocabulary.values()) + 1
+        vocabulary.update({a + b: first + i for i, (a, b) in enumerate(words)})
+        before = [a + b for a, b in words]
+    path.write_text(json.dumps(made))
+    rows = ("--data", "rows.jsonl", "--context", 96, "--lora-rank", 4, "--threads", 1)
+
+    def least(command, model, *more):
+        return int(run(folder, command, "--model", model, *more, "--memory", "1MB", expect=2).err.split("needs: ")[1].split()[0])
+
+    if SANITIZED:
+        return
+    small, words, alone = least("plan", "model", *rows), least("plan", "words", *rows), least("plan", "words", *rows[2:])
+    assert min(words, alone) > small + 1_000_000, (small, words, alone)
+    for model, needed in (("model", small), ("words", words)):
+        out = f"least-{model}"
+        peak = run(folder, "train", "--model", model, *rows, "--iterations", 3, "--out", out, "--memory", needed, "--json").json()["peak_rss_bytes"]
+        assert peak <= needed, (peak, needed)
+        assert abs(least("train", model, *rows, "--out", "never") - needed) <= 600_000
+
+
 def check_refusals(folder):
     def refused(words, *arguments):
         done = run(folder, *arguments, expect=2)
@@ -128,6 +158,7 @@ def main():
         check_chat(folder)
         check_selective(folder)
         check_memory(folder)
+        check_plan(folder)
         check_refusals(folder)
 
 

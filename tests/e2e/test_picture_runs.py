@@ -70,6 +70,13 @@ def check_settings(folder):
     (folder / "same.jsonl").write_text("".join(line + "\n" for line in lines))
     assert run(folder, "data", "check", "same.jsonl", *ask, "--json").json()["duplicate_rows"] == 1
 
+    # Labels are those of rows that can be trained on.
+    for row, words in (({"text": "an <image>?", "response": "it"}, "no picture"), ({"text": "?", "image": "00001.png", "response": "<image>"}, "assistant"),
+                       ({"text": "a text", "image": "00001.png"}, "no `response`")):
+        (folder / "refused.jsonl").write_text(json.dumps(row) + "\n")
+        done = run(folder, "tokenize", "refused.jsonl", "--labels", *ask[:4], expect=2)
+        assert "line 1" in done.err and words in done.err and len(done.err.strip().splitlines()) == 1, done
+
     # A picture in the row itself is the same as by its name; an address is not fetched.
     def rows_with(images):
         (folder / "inside.jsonl").write_text("".join(json.dumps({"text": "what?", "image": image, "response": "it"}) + "\n" for image in images))

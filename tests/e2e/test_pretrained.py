@@ -250,5 +250,10 @@ for family, made, how in shapes():
     check_last(family, path)
     check_lora(family, path, "all" if family != "qwen2" else r".*self_attn.*")
 
+# peft sees the modules of GPT-2 under a name of the whole.
+counts = [json.loads(run("plan", "--model", folder / "gpt2", "--tokenizer", "bytes", "--lora-rank", 4, "--lora-targets", expression, "--json"))["parameters"]
+          for expression in (r"h\.0\.mlp\..*", r"transformer\.h\.0\.mlp\..*", r".*h\.0\.mlp\..*")]
+expect("gpt2: parameters by an expression with the name of the whole", max(counts) - min(counts), 0)
+
 print(f"{len(problems)} problems" + "".join(f"\n  {problem}" for problem in problems))
 sys.exit(1 if problems else 0)

@@ -46,6 +46,11 @@ def check_refusals(folder):
     refused(folder, "line 2", "--model", "model", "rows.jsonl")
     (folder / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
     refused(folder, "--labels", "--model", "model", "rows.jsonl")
+    # What training refuses has no labels.
+    (folder / "rows.jsonl").write_text('{"text": "the"}\n\n{"prompt": "a", "completion": "b"}\n')
+    refused(folder, "line 3: it has prompt and completion, while the first row has text", "--model", "model", "rows.jsonl", "--labels")
+    (folder / "rows.jsonl").write_text('{"text": "the"}\n{"text": "a", "image": "a.png", "response": "b"}\n')
+    refused(folder, "line 2", "--model", "model", "rows.jsonl", "--labels")
 
 
 def check_hostile(folder):
