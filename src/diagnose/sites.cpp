@@ -387,8 +387,8 @@ std::string next_with_sites(const SiteReport& report) {
            "LD_PRELOAD as they inherit it";
   if (report.answer == Answer::leak && !report.answer_site && report.memory &&
       report.memory->unprofiled + report.memory->unseen > report.memory->pss / 2)
-    return "most of the memory is not from malloc: a runtime with a heap of its own, as V8 or Go, has tools that "
-           "look into it";
+    return "most of the memory is not from malloc: a runtime with a heap of its own, as V8 or Go, has tools "
+           "that look into it";
   if (report.answer_site && (report.answer == Answer::filling || report.answer == Answer::undecided)) {
     const Site& site = report.sites[*report.answer_site];
     return fmt::format("watch for longer, to see whether {} stops: so far it has gained {}",

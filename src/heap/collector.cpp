@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -55,7 +56,7 @@ void settle(Profiled& process) {
   if (!process.looks.empty()) hold(process, process.looks.back());
   // Taking a large program apart may take longer than the last looks reach back.
   if (process.working && process.most_since <= sum_of(process.working->live)) hold(process, *process.working);
-  process.working.reset();
+  process.working.reset(), process.doubted.reset();
   process.looks.clear();
 }
 
@@ -181,10 +182,15 @@ void Collector::refresh(Profiled& process, const std::string& path, double time)
     process.series.add(time, process.looks.back().live);
     hold(process, process.looks.back());
     // What was told before this look was done before it. A process that is not there any more is ending.
-    if (at_work_ && alive)
-      process.working = process.looks.back(), process.most_since = 0;
-    else
+    if (at_work_ && alive) {
+      if (process.doubted) process.working = std::exchange(process.doubted, std::nullopt);
+      const uint64_t before = process.working ? sum_of(process.working->live) : 0;
+      const bool fell = process.held_bytes() < before - before / 100;
+      (fell ? process.doubted : process.working) = process.looks.back();
+      process.most_since = 0;
+    } else {
       process.most_since = std::max(process.most_since, process.held_bytes());
+    }
   }
   if (alive) return;
   process.ended = true;

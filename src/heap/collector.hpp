@@ -38,8 +38,9 @@ struct Profiled {
     std::vector<LiveSite> live;
   };
   std::deque<Look> looks;  // the last few of a process that lives
-  // The last look while the program was known to be at work, and the most it held since.
-  std::optional<Look> working;
+  // The last look while the program was known to be at work, and the most it held since. A look that follows a step and found
+  // less than that may have met the program's end already: it counts when another step is told.
+  std::optional<Look> working, doubted;
   uint64_t most_since = 0;
 };
 

@@ -40,6 +40,7 @@ std::string processes_of(const diagnose::Site& site) {
 
 std::string memory_table(const diagnose::HeldMemory& memory) {
   std::string text = fmt::format("where the memory is ({} in all):\n", format_bytes(memory.pss));
+  const uint64_t rest = memory.other - memory.unprofiled - memory.unseen;
   const std::pair<const char*, uint64_t> rows[] = {{"live heap", memory.live_heap},
                                                    {"kept by the allocator", memory.retained},
                                                    {"mapped files", memory.mapped_file},
@@ -47,7 +48,7 @@ std::string memory_table(const diagnose::HeldMemory& memory) {
                                                    {"stacks", memory.stack},
                                                    {"of processes without a heap file", memory.unprofiled},
                                                    {"not from malloc", memory.unseen},
-                                                   {"other", memory.other - memory.unprofiled - memory.unseen}};
+                                                   {"other", rest}};
   for (const auto& [name, bytes] : rows)
     if (bytes > 0)
       text += fmt::format("  {:>9}  {:>3.0f} %  {}\n", format_bytes(bytes),

@@ -37,7 +37,7 @@ class Profiling {
     collector_.at_work();
     if (!first_step_) first_step_ = time;
   }
-  // How far the program is, told before each report while it runs.
+  // How far the program is, told before each report: the marks move as more are made.
   void reached(std::span<const verdict::StepMark> steps) { steps_ = steps; }
   // After the program has ended.
   diagnose::SiteReport report(const verdict::Verdict& tree, double until) {

@@ -409,6 +409,7 @@ int Watch::finish() {
   std::optional<diagnose::SiteReport> sites;
   if (profiling_) {
     profiling_->look(clock_.now());
+    profiling_->reached(steps_.marks());
     sites = profiling_->report(judgement.verdict, until);
     diagnose::join(judgement, judge_.history(), *sites);
   }

@@ -338,7 +338,8 @@ TEST(Answer, GrowthWhereNoLineWasSeenIsALeak) {
 // The heap of V8 or Go is no part of malloc's: that a program freed it is not known.
 TEST(Answer, GrowthOutsideOfMallocIsNotRetained) {
   const verdict::Verdict tree = tree_verdict(verdict::Kind::leak, 1e6);
-  const HeldMemory before{.retained = 20'000'000, .other = 30'000'000, .pss = 50'000'000, .unseen = 20'000'000},
+  const HeldMemory before{
+      .retained = 20'000'000, .other = 30'000'000, .pss = 50'000'000, .unseen = 20'000'000},
       now{.retained = 25'000'000, .other = 125'000'000, .pss = 150'000'000, .unseen = 115'000'000};
   const Answered answered =
       answer({.tree = tree, .epochs = no_epochs, .live_rate = 2e4, .before = before, .now = now});

@@ -386,6 +386,26 @@ def test_a_program_that_restricts_its_system_calls_is_left_alone():
         assert b"restricted its own system calls" in result.err, result.err.decode()
 
 
+def test_a_leak_that_slows_with_its_steps_is_no_cache():
+    """Called early, and from then on the steps take ever longer: the same is lost at each of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = script(folder, """
+            import os, socket, time
+            told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            told.connect(os.environ["PLIMSOLL_SOCKET"])
+            kept = []
+            def train_step(pause):
+                kept.append(bytearray(200_000))  # the leak
+                time.sleep(pause)
+            for step in range(420):
+                if step % 100 == 0:
+                    told.send(b"epoch %d" % (step // 100))
+                train_step(0.03 + 0.01 * max(0, step - 260) ** 0.5)
+                told.send(b"step %d" % step)
+        """)
+        check_leak(profile("--", sys.executable, path), path, 7, 420 * 200_000)
+
+
 def test_a_process_that_left_the_tree_is_not_accused():
     """What prepares the data grows until it ends, before the training: then it is given back."""
     with tempfile.TemporaryDirectory() as folder:

@@ -234,6 +234,28 @@ TEST(Collector, AProgramThatTakesLongToEndIsSeenAsItWasAtItsLastStep) {
   }
 }
 
+// The look that a last step asks for may come when the program has begun to free what it held.
+TEST(Collector, ALookAfterAStepThatIsFollowedByNoneMayHaveMetTheEnd) {
+  for (const bool goes_on : {false, true}) {
+    Collector collector;
+    IdleProcess idle;
+    for (const int held : {80, 90, 100, 60}) {
+      write_held(collector, idle.pid, held);
+      collector.at_work();
+      collector.look(held);
+    }
+    if (goes_on) {
+      write_held(collector, idle.pid, 61);
+      collector.at_work();
+      collector.look(101);
+    }
+    write_held(collector, idle.pid, 5);
+    idle.end();
+    collector.look(102);
+    EXPECT_EQ(collector.processes()[0]->held_bytes(), uint64_t(goes_on ? 61 : 100) << 20);
+  }
+}
+
 // A program that allocates little is sampled more finely than asked for, one that allocates much is not.
 TEST(Collector, ProgramsThatAllocateLittleAreSampledMoreFinely) {
   const std::string loop =
