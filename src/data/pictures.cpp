@@ -94,7 +94,8 @@ void Pictures::check(const Row& row, const LabelledTokens& labelled) const {
     if (labelled.tokens[at] == tokens.token && labelled.learned[at])
       fail_input("{}", row.schema == Schema::text ? "it has a picture and no `response` to learn from"
                                                   : "a picture stands in what the assistant says");
-  if (count == 0 || count % tokens.rows) fail_input("the tokenizer does not know {} as a token", picture_mark);
+  if (count == 0 || count % tokens.rows)
+    fail_input("the tokenizer does not know {} as a token", picture_mark);
 }
 
 uint32_t Pictures::add(const std::string& reference, TileGrid& grid) {

@@ -56,8 +56,8 @@ int DirectFile::read(uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
     const uint64_t first = offset / direct_block * direct_block, skipped = offset - first;
     const uint64_t wanted = (skipped + out.size() + direct_block - 1) / direct_block * direct_block;
-    const ssize_t got =
-        ::pread(descriptor_, buffer_->data(), std::min<uint64_t>(wanted, DirectBuffer::bytes), static_cast<off_t>(first));
+    const ssize_t got = ::pread(descriptor_, buffer_->data(), std::min<uint64_t>(wanted, DirectBuffer::bytes),
+                                static_cast<off_t>(first));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EINVAL && direct_) {  // some file systems take the flag and refuse the read
       direct_ = false;

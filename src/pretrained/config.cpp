@@ -99,8 +99,7 @@ RotaryScaling scaling_of(const Keys& rope, double original, bool overrides) {
   if (type == "linear") return scaling;
   scaling.low_factor = given("low_freq_factor");
   scaling.high_factor = given("high_freq_factor");
-  scaling.original_context =
-      overrides ? original : rope.number("original_max_position_embeddings", original);
+  scaling.original_context = overrides ? original : rope.number("original_max_position_embeddings", original);
   if (scaling.high_factor <= scaling.low_factor)
     fail_input("'high_freq_factor' {} is not above 'low_freq_factor' {}", scaling.high_factor,
                scaling.low_factor);
@@ -111,7 +110,8 @@ void read_rope(const Keys& keys, int64_t longest, LlamaDetails& details) {
   // As transformers does: this key beside the others wins over the same one among them, and the longest context stands for both.
   constexpr const char* original_key = "original_max_position_embeddings";
   const bool overrides = keys.find(original_key);
-  const double original = keys.number(original_key, double(longest)), theta = keys.number("rope_theta", 10000);
+  const double original = keys.number(original_key, double(longest)),
+               theta = keys.number("rope_theta", 10000);
   details.theta = theta;
   std::optional<RotaryScaling> older;
   for (const char* key : {"rope_scaling", "rope_parameters"})

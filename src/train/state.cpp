@@ -54,9 +54,8 @@ StateText::StateText(const RunState& constant) {
                          {"vocab", constant.vocab},
                          {"data", constant.fingerprint}};
   if (!constant.base_checksum.empty())
-    json["base"] = {{"path", settings.model},
-                    {"checksum", constant.base_checksum},
-                    {"config", constant.base_config}};
+    json["base"] = {
+        {"path", settings.model}, {"checksum", constant.base_checksum}, {"config", constant.base_config}};
   text_ = json.dump();
   text_.pop_back();  // the moving numbers follow before the brace
   constant_ = text_.size();

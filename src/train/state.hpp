@@ -17,8 +17,9 @@ struct RunState {
   int vocab = 0;              // of the model; at least the tokenizer's
   std::string fingerprint;    // of the data
   std::string base_checksum;  // of the published model's weights, which are not saved; empty: there is none
-  std::string base_config;    // how that model computes, as computation_of() says; empty in states of earlier versions
-  uint64_t step = 0;          // done: the cursor of data, dropout and schedule alike
+  std::string
+      base_config;  // how that model computes, as computation_of() says; empty in states of earlier versions
+  uint64_t step = 0;  // done: the cursor of data, dropout and schedule alike
   double best_loss = std::numeric_limits<double>::infinity();
   uint64_t best_step = 0;
 };

@@ -30,9 +30,8 @@ class Evaluated : public testing::Test {
     s.batch = s.micro_batch = together, s.lanes = 1;
     Runtime runtime(program_options(s, corpus_->vocabulary()), 1, kernels::open_backend("native"), false);
     runtime.initialise(1);
-    for (const ValueId input :
-         {runtime.program().evaluate_tokens, runtime.program().evaluate_targets,
-          runtime.program().evaluate_positions})
+    for (const ValueId input : {runtime.program().evaluate_tokens, runtime.program().evaluate_targets,
+                                runtime.program().evaluate_positions})
       std::memset(runtime.executor().bytes(input), 0x7e, size_t(runtime.graph()[input].type.bytes()));
     return evaluate(runtime, Evaluation::subset(*corpus_, settings_.context, windows)).loss;
   }
