@@ -103,7 +103,8 @@ uint64_t process_overhead(const Settings& settings) {
 }
 
 uint64_t planned_overhead(const Settings& settings) {
-  constexpr uint64_t beside = 32 << 10;  // measured: up to two pages
+  // Measured: two pages, but half a MiB where a tokenizer was read, which leaves another heap after other options.
+  const uint64_t beside = settings.model.empty() ? 32 << 10 : 512 << 10;
   ProcessMemory now = process_memory();
   now.heap += beside;
   return process_overhead(now) + decoding_overhead(settings);

@@ -30,7 +30,8 @@ uint64_t process_overhead(const ProcessMemory& now);
 inline uint64_t process_overhead() { return process_overhead(process_memory()); }
 // With what decoding pictures adds, where the model of the settings looks at them.
 uint64_t process_overhead(const Settings& settings);
-// The same seen by a command that only plans the run: training has some more small things on the heap when it asks.
+// The same seen by a command that only plans the run: training has some more small things on the heap when it asks, and a line
+// that is enough here must be enough there.
 uint64_t planned_overhead(const Settings& settings);
 
 // What to give instead of a run that is too large.

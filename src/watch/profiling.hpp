@@ -83,13 +83,13 @@ class Profiling {
   double next_memory_ = 0;
   std::string called_;  // the line that was said to leak while the program ran
   std::span<const verdict::StepMark> steps_;
-  std::map<int, uint64_t> footprints_;           // by process, as last seen
+  std::map<int, uint64_t> footprints_;  // by process, as last seen
   struct Malloc {
     uint64_t number;  // of the program the process ran
     heap::RemoteMalloc remote;
     uint64_t system_bytes;  // when they could last be read
   };
-  std::map<int, Malloc> mallocs_;  // by process
+  std::map<int, Malloc> mallocs_;                // by process
   std::map<std::string, double> most_of_first_;  // by line: see HeldLine
 };
 
