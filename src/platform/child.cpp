@@ -32,7 +32,14 @@ void make_pipe(int ends[2]) {
     if (access(program.c_str(), X_OK) != 0)
       fail_input("'{}' is not executable; run `chmod +x {}`, or put its interpreter in front", program,
                  program);
+    if (code == ENOENT)
+      fail_input("'{}' needs an interpreter that is not there; look at its first line, or put one in front",
+                 program);
   }
+  if (code == ENOEXEC)
+    fail_input(
+        "'{}' is not a program of this machine and does not begin with #!; put its interpreter in front",
+        program);
   fail_input("'{}' cannot be run ({}); give a program that is in PATH or a path to one", program,
              std::strerror(code));
 }
