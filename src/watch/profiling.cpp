@@ -94,6 +94,7 @@ uint64_t Profiling::most_kept(int pid) {
 }
 
 constexpr double longest_gap = 5;  // seconds without a reading, because processes keep ending
+constexpr double longest_end = 5;  // seconds in which a program takes itself apart
 
 // smaps costs the kernel a walk over the page tables: at most two percent of a processor are spent on it.
 void Profiling::read_memory(const observe::Snapshot& snapshot) {
@@ -144,8 +145,12 @@ void Profiling::read_memory(const observe::Snapshot& snapshot) {
   if (attachment_) attachment_->memory(mapped);
   diagnose::HeldMemory now = diagnose::held_memory(all, live);
   now.untouched = untouched, now.unprofiled = unprofiled, now.unseen = unseen;
-  // The end of a program is not what it held.
-  if (memory_ && now.pss < memory_->pss / 2 && now.pss < readings_.front().second.pss) return;
+  // The end of a program is not what it held. What lasts is not the end, but what is left after a large process has gone.
+  if (memory_ && now.pss < memory_->pss / 2 && now.pss < readings_.front().second.pss) {
+    if (!fell_at_) fell_at_ = snapshot.time;
+    if (snapshot.time - *fell_at_ < longest_end) return;
+  }
+  fell_at_.reset();
   memory_ = now;
   if (readings_.size() >= 1024) {  // every second one will do
     for (size_t i = 0; i < readings_.size() / 2; ++i) readings_[i] = readings_[2 * i];

@@ -79,6 +79,7 @@ class Profiling {
   std::optional<double> first_step_;
   std::unique_ptr<Attachment> attachment_;
   std::optional<diagnose::HeldMemory> memory_;
+  std::optional<double> fell_at_;  // when less than half of it was left, while that may be the end
   std::vector<diagnose::MemoryReading> readings_;  // by time
   double next_memory_ = 0;
   std::string called_;  // the line that was said to leak while the program ran

@@ -426,6 +426,7 @@ def test_a_process_that_left_the_tree_is_not_accused():
         result = profile("--fail-on-leak", "--", sys.executable, path)
         assert result.code == 0 and result.json["answer"] != "leak", result.err.decode()
         assert not any(site["verdict"] == "leak" for site in result.json["sites"]), result.json["sites"]
+        assert result.json["memory"]["pss_bytes"] < 25_000_000, result.json["memory"]
 
 
 def test_processes_a_wrapper_started_are_not_the_leak():
